@@ -1,0 +1,59 @@
+# The verbs of the project; CONTRIBUTING.md says what each is for.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+CACHE   ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/system-s3
+MASTERS ?= 3
+SANDBOX := bin/sandbox
+export SANDBOX_DIR ?= /var/lib/system-s3-sandbox
+export GARAGE_BINARY ?= $(CACHE)/garage-2.5.0/bin/garage
+
+GOLANGCI_VERSION := v2.15.0
+GOLANGCI := $(CACHE)/golangci-lint-$(GOLANGCI_VERSION)/golangci-lint
+CONTROLLER_GEN := sigs.k8s.io/controller-tools/cmd/controller-gen@v0.20.0
+MODULES := . tests/sandbox tests/demo tests/e2e
+
+.PHONY: help demo down up test unit e2e lint generate check-generate tools
+
+help: ## list the verbs
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
+
+$(SANDBOX): FORCE
+	@mkdir -p bin && cd tests/sandbox && go build -o ../../$(SANDBOX) .
+FORCE:
+
+tools: $(SANDBOX) ## build third-party programs into the cache
+	@$(SANDBOX) build
+
+up: tools ## bring the sandbox up with the module installed, not enabled
+	@$(SANDBOX) up --masters $(MASTERS)
+
+demo: up ## the main job, from nothing; leaves the cluster up
+	@cd tests/demo && go run .
+
+down: $(SANDBOX) ## take the sandbox away
+	@$(SANDBOX) down
+
+unit: tools ## unit, schema, template and contract tests
+	@for m in $(MODULES); do echo "== go test $$m"; (cd $$m && go vet ./... && go test -timeout 15m $$(go list ./... | grep -v /tests/e2e)); done
+
+e2e: ## end-to-end tests on the sandbox that is up
+	@cd tests/e2e && go test -count=1 -timeout 30m -v ./...
+
+$(GOLANGCI):
+	@echo "building golangci-lint $(GOLANGCI_VERSION) (a few minutes)"
+	@GOBIN=$(dir $(GOLANGCI)) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+
+lint: $(GOLANGCI) ## golangci-lint over every Go module
+	@for m in $(MODULES); do echo "== lint $$m"; (cd $$m && $(GOLANGCI) run -c $(CURDIR)/.golangci.yml ./...); done
+
+generate: ## CRD and deepcopy from the Go types
+	@go run $(CONTROLLER_GEN) object paths=./lib/api/... crd paths=./lib/api/... output:crd:dir=crds
+
+check-generate: generate
+	@git diff --exit-code -- crds lib/api || { echo "generated files are stale: run make generate and commit" >&2; exit 1; }
+
+test: check-generate unit lint ## everything that must pass before a landing
+	@$(SANDBOX) down
+	@trap '$(SANDBOX) down' EXIT; $(MAKE) demo && $(MAKE) e2e

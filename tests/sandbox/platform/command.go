@@ -1,0 +1,63 @@
+package platform
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/deckhouse/system-s3/tests/sandbox/statedir"
+)
+
+// Command is the verb `sandbox platform`: looking at the stand-ins for Deckhouse and
+// stopping and starting its parts.
+func Command() *cobra.Command {
+	var dir string
+
+	cmd := &cobra.Command{
+		Use:   "platform",
+		Short: "look at the Deckhouse stand-ins of a running sandbox, stop and start their parts",
+		Args:  cobra.NoArgs,
+	}
+	cmd.PersistentFlags().StringVar(&dir, "dir", string(statedir.Default()), "state directory of the sandbox")
+
+	verb := func(use, short string, work func(context.Context, Env) error) {
+		cmd.AddCommand(&cobra.Command{
+			Use: use, Short: short, Args: cobra.NoArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				env, err := loadEnv(statedir.Dir(dir))
+				if err != nil {
+					return err
+				}
+
+				return work(cmd.Context(), env)
+			},
+		})
+	}
+
+	verb("run", "serve the stand-ins in the foreground; `sandbox up` starts this by itself", serve)
+	verb("update", "bring the module up to date with the checkout", Up)
+	verb("stop-operator", "stop addon-operator, as if Deckhouse were down", StopOperator)
+	verb("start-operator", "start addon-operator again", StartOperator)
+	verb("status", "tell how the platform and the module are doing", func(ctx context.Context, env Env) error {
+		Status(ctx, env, os.Stdout)
+
+		return nil
+	})
+	verb("logs", "print addon-operator's log", func(_ context.Context, env Env) error {
+		return Logs(env, OperatorProcess, os.Stdout)
+	})
+
+	return cmd
+}
+
+// serve runs the stand-ins until the process is told to end.
+func serve(ctx context.Context, env Env) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+
+	return run(ctx, env, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+}
