@@ -1,0 +1,113 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Labels of nodes that decide the tier; only their existence counts, not their values.
+const (
+	SystemS3NodeLabel = "node-role.deckhouse.io/system-s3"
+	SystemNodeLabel   = "node-role.deckhouse.io/system"
+	MasterNodeLabel   = "node-role.kubernetes.io/control-plane"
+)
+
+// Cluster is what the hooks observed. The order of the slices has no meaning.
+type Cluster struct {
+	Nodes   []Node
+	Classes []StorageClass
+	Buckets []Bucket
+	Planes  []ObservedPlane
+}
+
+// Node is a node of the cluster with those of its labels that decide the tier.
+type Node struct {
+	Name   string
+	Labels []string
+}
+
+// StorageClass is a StorageClass of the cluster.
+type StorageClass struct {
+	Name    string
+	Default bool
+	// CreatedAt in RFC 3339, UTC: of several default classes Kubernetes takes the newest.
+	CreatedAt string
+	// Immediate: volumes are provisioned before the Pod has a node.
+	Immediate bool
+	// Expandable: bound volumes can grow without stopping the Pod.
+	Expandable bool
+}
+
+// Bucket is a SystemBucket.
+type Bucket struct {
+	Namespace string
+	Name      string
+	// Bytes of its quota by space.
+	Bytes int64
+}
+
+// Facts of a plane are decided once, written on its objects and read back ever after.
+type Facts struct {
+	StorageClass      string
+	Replicas          int
+	ReplicationFactor int
+	Epoch             int
+}
+
+// ObservedPlane is a plane of which something exists: a StatefulSet, a Secret or volumes.
+type ObservedPlane struct {
+	ID string
+	Facts
+	// Known is whether Facts were read; a plane without them is never touched.
+	Known bool
+	// Unreadable tells which fact exists but cannot be read, and what to do; empty when all is well.
+	Unreadable string
+	// VolumeBytes is the largest size asked for by the StatefulSet or any claim of the plane.
+	VolumeBytes int64
+	// SmallestClaimBytes is the smallest size asked for by a claim; 0 while there is none.
+	SmallestClaimBytes int64
+}
+
+// Settings are what people wrote down and what the platform found out by itself.
+type Settings struct {
+	// HighAvailability of the module and of the platform; nil when not written down.
+	HighAvailability       *bool
+	GlobalHighAvailability *bool
+	// ControlPlaneHighlyAvailable is the platform's own finding.
+	ControlPlaneHighlyAvailable bool
+	// StorageClass of the module and of the platform; empty when not written down.
+	StorageClass       string
+	GlobalStorageClass string
+}
+
+// sorted is the cluster in one order, whatever order it was observed in.
+func (c Cluster) sorted() Cluster {
+	return Cluster{
+		Nodes:   slices.SortedFunc(slices.Values(c.Nodes), func(a, b Node) int { return cmp.Compare(a.Name, b.Name) }),
+		Classes: slices.SortedFunc(slices.Values(c.Classes), func(a, b StorageClass) int { return cmp.Compare(a.Name, b.Name) }),
+		Buckets: slices.SortedFunc(slices.Values(c.Buckets), func(a, b Bucket) int {
+			return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+		}),
+		Planes: slices.SortedFunc(slices.Values(c.Planes), func(a, b ObservedPlane) int { return cmp.Compare(a.ID, b.ID) }),
+	}
+}
+
+// class is the StorageClass of the name.
+func (c Cluster) class(name string) (StorageClass, bool) {
+	i := slices.IndexFunc(c.Classes, func(s StorageClass) bool { return s.Name == name })
+	if i < 0 {
+		return StorageClass{}, false
+	}
+	return c.Classes[i], true
+}
+
+// labelled is the names of the nodes that carry the label.
+func (c Cluster) labelled(label string) []string {
+	var found []string
+	for _, n := range c.Nodes {
+		if slices.Contains(n.Labels, label) {
+			found = append(found, n.Name)
+		}
+	}
+	return found
+}

@@ -1,0 +1,156 @@
+package plan
+
+import "fmt"
+
+// FirstPlane is the id of the plane made for the first SystemBucket.
+const FirstPlane = "a"
+
+// Decide returns the plan for the observed cluster. It has no side effects: equal input gives an equal Plan, whatever
+// the order of its parts.
+func Decide(c Cluster, s Settings) Plan {
+	c = c.sorted()
+
+	// 1. What was decided once and cannot be read back is never guessed: the store stays as it is.
+	if why := unreadable(c.Planes); why != "" {
+		return frozen(c, s, why)
+	}
+	// 2. A store that exists goes on, with or without buckets.
+	if len(c.Planes) > 0 {
+		return existing(c, s)
+	}
+	// 3. No store before there is something to store.
+	if len(c.Buckets) == 0 {
+		return quiet(refuse(ReasonWaitingForFirstBucket, "The store is created with the first SystemBucket."))
+	}
+	// 4. The first bucket asks for a store, and a store needs a StorageClass.
+	class := wantedClass(c, s)
+	if class.problem != "" {
+		return quiet(refuse(ReasonNoStorageClass, class.problem))
+	}
+	return created(c, s, class)
+}
+
+// created is the plan of a new store.
+func created(c Cluster, s Settings, class classChoice) Plan {
+	mode := wantedMode(s)
+	volume := wantedVolume(c, ObservedPlane{}, class.name)
+	place := placement(c, mode.replicas)
+	p := quiet(ready())
+	p.Planes = []Plane{{
+		ID:                FirstPlane,
+		Role:              RoleActive,
+		Epoch:             1,
+		StorageClass:      class.name,
+		Replicas:          mode.replicas,
+		ReplicationFactor: mode.replicas,
+		VolumeSize:        quantity(volume.bytes),
+		VolumeBytes:       volume.bytes,
+		Tier:              place.tier,
+		NodeLabel:         place.label,
+		Tolerations:       place.tolerations,
+		Reasons:           Reasons{Replicas: mode.why, Tier: place.why, StorageClass: class.why, Volume: volume.why},
+	}}
+	p.Placement = place.verdict
+	p.Capacity = volume.verdict
+	return p
+}
+
+// existing is the plan of a store that is there: what is pinned stays, the rest follows the cluster.
+func existing(c Cluster, s Settings) Plan {
+	p := quiet(ready())
+	for _, o := range c.Planes {
+		volume := wantedVolume(c, o, o.StorageClass)
+		place := placement(c, o.Replicas)
+		mode := keptMode(o, s)
+		class := keptClass(c, o, s)
+		p.Planes = append(p.Planes, Plane{
+			ID:                o.ID,
+			Role:              RoleActive,
+			Epoch:             o.Epoch,
+			StorageClass:      o.StorageClass,
+			Replicas:          o.Replicas,
+			ReplicationFactor: o.ReplicationFactor,
+			VolumeSize:        quantity(volume.bytes),
+			VolumeBytes:       volume.bytes,
+			Tier:              place.tier,
+			NodeLabel:         place.label,
+			Tolerations:       place.tolerations,
+			Reasons:           Reasons{Replicas: mode.why, Tier: place.why, StorageClass: class.why, Volume: volume.why},
+		})
+		p.Placement = place.verdict
+		p.Capacity = volume.verdict
+		p.Migration = change(mode.problem, class.problem)
+	}
+	return p
+}
+
+// frozen is the plan of a store of which a fact cannot be read: its planes are printed as far as they are known, and
+// the chart leaves their Pods and secrets alone.
+func frozen(c Cluster, s Settings, why string) Plan {
+	known := Cluster{Nodes: c.Nodes, Classes: c.Classes, Buckets: c.Buckets}
+	for _, o := range c.Planes {
+		if o.Known {
+			known.Planes = append(known.Planes, o)
+		}
+	}
+	p := existing(known, s)
+	p.Storage = refuse(ReasonStateUnreadable, why)
+	for i := range p.Planes {
+		p.Planes[i].Frozen = why
+	}
+	return p
+}
+
+// unreadable is the first fact that cannot be read, or empty.
+func unreadable(planes []ObservedPlane) string {
+	for _, o := range planes {
+		if o.Unreadable != "" {
+			return o.Unreadable
+		}
+		if !o.Known {
+			return fmt.Sprintf("Of plane %s of the store only parts exist: neither its StatefulSet nor its Secret tells how it was made.", o.ID)
+		}
+	}
+	return ""
+}
+
+// change is the verdict on a wanted mode or class that the store does not have.
+func change(problems ...string) Verdict {
+	var message string
+	for _, p := range problems {
+		switch {
+		case p == "":
+		case message == "":
+			message = p
+		default:
+			message += " " + p
+		}
+	}
+	if message == "" {
+		return noMigration()
+	}
+	return refuse(ReasonBlocked, message)
+}
+
+// quiet is a plan without planes: nothing to place, to fill or to move.
+func quiet(storage Verdict) Plan {
+	return Plan{
+		Planes:    []Plane{},
+		Storage:   storage,
+		Placement: accept(ReasonPlaced, "There is nothing to place."),
+		Capacity:  accept(ReasonEnough, "There are no volumes."),
+		Migration: noMigration(),
+	}
+}
+
+func noMigration() Verdict {
+	return accept(ReasonNotNeeded, "The store is on the wanted StorageClass.")
+}
+
+func ready() Verdict { return accept(ReasonReady, "The store is planned; nothing stands in its way.") }
+
+func accept(reason, message string) Verdict {
+	return Verdict{OK: true, Reason: reason, Message: message}
+}
+
+func refuse(reason, message string) Verdict { return Verdict{Reason: reason, Message: message} }

@@ -1,0 +1,113 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestRefusalsNameTheWayOut(t *testing.T) {
+	rigid := StorageClass{Name: "rigid", Default: true}
+	cases := map[string]struct {
+		reason  string
+		verdict Verdict
+		want    string
+	}{
+		"two masters": {
+			reason:  "F5: both numbers and the three ways out",
+			verdict: cluster().masters(2).bucket(1).decide().Placement,
+			want: "Three replicas, each on a node of its own, need 3 nodes with the label node-role.kubernetes.io/control-plane, and the cluster has 2 (master-0, master-1). " +
+				"Ways out: give the label node-role.deckhouse.io/system-s3 to 3 nodes, add nodes with the label node-role.kubernetes.io/control-plane, " +
+				"or set highAvailability: false in ModuleConfig system-s3.",
+		},
+		"one node with the module's role": {
+			reason:  "F5: more nodes of the tier are the same as the role for more nodes",
+			verdict: cluster().masters(3).systemS3Nodes(1).bucket(1).decide().Placement,
+			want: "Three replicas, each on a node of its own, need 3 nodes with the label node-role.deckhouse.io/system-s3, and the cluster has 1 (s3-0). " +
+				"Ways out: give the label node-role.deckhouse.io/system-s3 to 3 nodes, or set highAvailability: false in ModuleConfig system-s3.",
+		},
+		"one replica without a node": {
+			reason:  "there is no smaller mode to go to",
+			verdict: cluster().workers(1).bucket(1).decide().Placement,
+			want: "One replica needs 1 node with the label node-role.kubernetes.io/control-plane, and the cluster has none. " +
+				"Ways out: give the label node-role.deckhouse.io/system-s3 to a node, or add nodes with the label node-role.kubernetes.io/control-plane.",
+		},
+		"no class": {
+			reason:  "E1: the three levels",
+			verdict: cluster().masters(1).classes().bucket(1).decide().Storage,
+			want: "The cluster has no default StorageClass and the settings name none: set storageClass in ModuleConfig system-s3, or modules.storageClass in ModuleConfig global, " +
+				"or make a StorageClass the default one.",
+		},
+		"unknown class": {
+			reason:  "the setting and the class are named",
+			verdict: cluster().masters(1).globalStorageClass("gone").bucket(1).decide().Storage,
+			want: "StorageClass gone, named by the setting modules.storageClass in ModuleConfig global, does not exist: create it, or " +
+				"set storageClass in ModuleConfig system-s3, or modules.storageClass in ModuleConfig global, or make a StorageClass the default one.",
+		},
+		"volumes cannot grow": {
+			reason:  "both sizes, the class and the ways out",
+			verdict: cluster().masters(3).classes(rigid).bucket(40).store(3, "rigid", 10).decide().Capacity,
+			want: "Volumes of 10Gi should be 50Gi, but StorageClass rigid does not allow them to grow while in use: " +
+				"allow it with allowVolumeExpansion: true, or lower the sizes of SystemBuckets.",
+		},
+		"mode and class at once": {
+			reason: "each wish that is not carried out has its sentence, with the setting that asks",
+			verdict: cluster().masters(3).classes(rigid, StorageClass{Name: "fast"}).storageClass("fast").highAvailability(false).
+				bucket(1).store(3, "rigid", 10).decide().Migration,
+			want: "The setting highAvailability: false in ModuleConfig system-s3 asks for one replica; this version does not change a store that exists, which stays with three replicas. " +
+				"The setting storageClass in ModuleConfig system-s3 asks for StorageClass fast; this version does not move a store that exists, which stays on rigid.",
+		},
+		"the default class changed": {
+			reason:  "nobody wrote it down, the cluster asks",
+			verdict: cluster().masters(3).bucket(1).store(3, "old", 10).decide().Migration,
+			want:    "The cluster, by its default class, asks for StorageClass local; this version does not move a store that exists, which stays on old.",
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			require.False(t, c.verdict.OK)
+			require.Equal(t, c.want, c.verdict.Message, c.reason)
+		})
+	}
+}
+
+func TestReasonsSpeak(t *testing.T) {
+	immediate := StorageClass{Name: "now", Default: true, Immediate: true}
+	cases := map[string]struct {
+		reason string
+		got    string
+		want   string
+	}{
+		"immediate binding": {
+			reason: "E2: say what it means",
+			got:    cluster().masters(1).classes(immediate).bucket(1).decide().Planes[0].Reasons.StorageClass,
+			want: "StorageClass now, the default one of the cluster. Its volumeBindingMode is Immediate, not WaitForFirstConsumer: " +
+				"a replica is tied to wherever its volume landed.",
+		},
+		"a lost master": {
+			reason: "C5: what keeps three replicas, and what would end it",
+			got:    cluster().masters(1).bucket(1).store(3, "local", 10).decide().Planes[0].Reasons.Replicas,
+			want:   "Three replicas, as created: the control plane has one node now, and the store shrinks only when highAvailability: false is written down.",
+		},
+		"the mode's setting": {
+			reason: "C5: the level that decided",
+			got:    cluster().masters(1).globalHighAvailability(true).bucket(1).decide().Planes[0].Reasons.Replicas,
+			want:   "Three replicas, because of the setting highAvailability: true in ModuleConfig global.",
+		},
+		"the tier": {
+			reason: "F1: why this one and not the one before",
+			got:    cluster().masters(3).systemNodes(3).bucket(1).decide().Planes[0].Reasons.Tier,
+			want:   "Nodes with the label node-role.deckhouse.io/system, because no node has node-role.deckhouse.io/system-s3.",
+		},
+		"a deleted class": {
+			reason: "what still works and what does not",
+			got:    cluster().masters(3).classes().bucket(1).store(3, "local", 10).decide().Planes[0].Reasons.StorageClass,
+			want:   "StorageClass local, as created. It does not exist any more: volumes that are there go on, new ones cannot be made.",
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, c.want, c.got, c.reason)
+		})
+	}
+}

@@ -1,0 +1,166 @@
+package plan
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// anyStory is a story made of whatever the generator says, contradictions included.
+func anyStory(r *rand.Rand) story {
+	t := cluster().masters(r.IntN(4)).systemNodes(r.IntN(4) * r.IntN(2)).systemS3Nodes(r.IntN(4) * r.IntN(2)).workers(r.IntN(3))
+	names := []string{"local", "fast", "gone", ""}
+	t.c.Classes = nil
+	for i := range r.IntN(3) {
+		t.c.Classes = append(t.c.Classes, StorageClass{
+			Name: names[i], Default: r.IntN(2) == 0, Expandable: r.IntN(2) == 0, Immediate: r.IntN(2) == 0, CreatedAt: "2026-01-01T00:00:00Z",
+		})
+	}
+	for range r.IntN(5) {
+		t = t.bucket(r.Int64N(300))
+	}
+	if r.IntN(3) == 0 {
+		t = t.highAvailability(r.IntN(2) == 0)
+	}
+	t = t.storageClass(names[r.IntN(4)]).globalStorageClass(names[r.IntN(4)])
+	if r.IntN(2) == 0 {
+		t = t.store(1+2*r.IntN(2), names[r.IntN(3)], 10+r.Int64N(100)).claims(5 + r.Int64N(100))
+	}
+	if len(t.c.Planes) > 0 && r.IntN(5) == 0 {
+		t = t.broken("a fact is unreadable", r.IntN(2) == 0)
+	}
+	return t
+}
+
+// shuffled is the same cluster seen in another order.
+func shuffled(r *rand.Rand, c Cluster) Cluster {
+	c = c.sorted()
+	r.Shuffle(len(c.Nodes), func(i, j int) { c.Nodes[i], c.Nodes[j] = c.Nodes[j], c.Nodes[i] })
+	r.Shuffle(len(c.Classes), func(i, j int) { c.Classes[i], c.Classes[j] = c.Classes[j], c.Classes[i] })
+	r.Shuffle(len(c.Buckets), func(i, j int) { c.Buckets[i], c.Buckets[j] = c.Buckets[j], c.Buckets[i] })
+	return c
+}
+
+// carriedOut is the cluster after the plan became true.
+func carriedOut(c Cluster, p Plan) Cluster {
+	c.Planes = nil
+	for _, plane := range p.Planes {
+		c.Planes = append(c.Planes, ObservedPlane{
+			ID: plane.ID, Known: true,
+			Facts:       Facts{StorageClass: plane.StorageClass, Replicas: plane.Replicas, ReplicationFactor: plane.ReplicationFactor, Epoch: plane.Epoch},
+			VolumeBytes: plane.VolumeBytes, SmallestClaimBytes: plane.VolumeBytes,
+		})
+	}
+	return c
+}
+
+func forAnyStory(t *testing.T, check func(*testing.T, *rand.Rand, story)) {
+	t.Helper()
+	for seed := range uint64(2000) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		check(t, r, anyStory(r))
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+func TestOrderOfInputDoesNotMatter(t *testing.T) {
+	forAnyStory(t, func(t *testing.T, r *rand.Rand, s story) {
+		require.Equal(t, s.decide(), Decide(shuffled(r, s.c), s.s))
+	})
+}
+
+func TestInputIsLeftAlone(t *testing.T) {
+	forAnyStory(t, func(t *testing.T, r *rand.Rand, s story) {
+		c := shuffled(r, s.c)
+		before := Cluster{Nodes: append([]Node{}, c.Nodes...), Classes: append([]StorageClass{}, c.Classes...), Buckets: append([]Bucket{}, c.Buckets...)}
+		Decide(c, s.s)
+		require.Equal(t, before.Nodes, append([]Node{}, c.Nodes...))
+		require.Equal(t, before.Classes, append([]StorageClass{}, c.Classes...))
+		require.Equal(t, before.Buckets, append([]Bucket{}, c.Buckets...))
+	})
+}
+
+func TestWhatIsPinnedStays(t *testing.T) {
+	forAnyStory(t, func(t *testing.T, _ *rand.Rand, s story) {
+		p := s.decide()
+		for _, o := range s.c.Planes {
+			if !o.Known {
+				require.Empty(t, p.Planes, "nothing is planned over a store of which nothing is known")
+				continue
+			}
+			require.Len(t, p.Planes, 1)
+			plane := p.Planes[0]
+			require.Equal(t, o.Facts, Facts{plane.StorageClass, plane.Replicas, plane.ReplicationFactor, plane.Epoch})
+			require.GreaterOrEqual(t, plane.VolumeBytes, o.VolumeBytes, "sizes never fall")
+			require.Equal(t, o.Unreadable, plane.Frozen)
+		}
+	})
+}
+
+func TestPlanIsStableOnceCarriedOut(t *testing.T) {
+	forAnyStory(t, func(t *testing.T, _ *rand.Rand, s story) {
+		first := s.decide()
+		if first.Storage.Reason == ReasonStateUnreadable {
+			return
+		}
+		second := Decide(carriedOut(s.c, first), s.s)
+		require.Equal(t, first.Planes, second.Planes, "a plan that became true asks for nothing new")
+	})
+}
+
+func TestEveryVerdictSpeaks(t *testing.T) {
+	forAnyStory(t, func(t *testing.T, _ *rand.Rand, s story) {
+		p := s.decide()
+		require.NotNil(t, p.Planes, "an empty list is printed as a list")
+		for _, v := range []Verdict{p.Storage, p.Placement, p.Capacity, p.Migration} {
+			require.NotEmpty(t, v.Reason)
+			require.Regexp(t, `^[A-Z].*\.$|^a fact is unreadable$`, v.Message)
+		}
+	})
+}
+
+func TestVolumeSizes(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		quotas []int64
+		want   string
+	}{
+		"nothing":             {reason: "at least 10 GiB", quotas: nil, want: "10Gi"},
+		"small":               {reason: "at least 10 GiB", quotas: []int64{1}, want: "10Gi"},
+		"just 10 GiB":         {reason: "5 GiB + 10 % + 4 GiB is below 10 GiB", quotas: []int64{5 * gibi}, want: "10Gi"},
+		"just above":          {reason: "6 GiB + 10 % + 4 GiB is above 10 GiB", quotas: []int64{6 * gibi}, want: "15Gi"},
+		"an exact step":       {reason: "10 GiB + 1 GiB + 4 GiB is 15 GiB", quotas: []int64{10 * gibi}, want: "15Gi"},
+		"one byte over":       {reason: "rounded up", quotas: []int64{10*gibi + 1}, want: "20Gi"},
+		"a sum":               {reason: "quotas add up", quotas: []int64{10 * gibi, 10 * gibi, 10 * gibi}, want: "40Gi"},
+		"a negative size":     {reason: "takes nothing away from the others", quotas: []int64{10 * gibi, -100 * gibi}, want: "15Gi"},
+		"absurdly much":       {reason: "the sum does not overflow", quotas: []int64{math.MaxInt64, math.MaxInt64}, want: "2362232020Gi"},
+		"absurdly many times": {reason: "the sum does not overflow", quotas: []int64{mostBytes, mostBytes, mostBytes, mostBytes, mostBytes}, want: "2362232020Gi"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := cluster().masters(1)
+			for _, bytes := range c.quotas {
+				s.c.Buckets = append(s.c.Buckets, Bucket{Bytes: bytes})
+			}
+			if len(c.quotas) == 0 {
+				s = s.bucket(0)
+			}
+			require.Equal(t, c.want, s.decide().Planes[0].VolumeSize, c.reason)
+		})
+	}
+}
+
+func TestQuantity(t *testing.T) {
+	for want, bytes := range map[string]int64{"10Gi": 10 * gibi, "1537Mi": 1537 * mebi, "1025": 1025, "0Gi": 0} {
+		require.Equal(t, want, quantity(bytes))
+	}
+}
+
+func TestTolerations(t *testing.T) {
+	require.Equal(t, dedicated(), cluster().systemNodes(3).bucket(1).decide().Planes[0].Tolerations, "F2: role nodes")
+	require.Equal(t, append(dedicated(), controlPlane()...), cluster().masters(3).bucket(1).decide().Planes[0].Tolerations, "F2: masters")
+}

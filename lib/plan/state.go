@@ -1,0 +1,36 @@
+package plan
+
+// State is what the controller observed and how far it is: key state.json of ConfigMap data-plane. The controller is
+// its only writer; hooks and the status page read it.
+type State struct {
+	Planes []PlaneState `json:"planes"`
+}
+
+// PlaneState is a plane as the controller sees it.
+type PlaneState struct {
+	ID string `json:"id"`
+	// Epoch whose layout is applied; 0 while none is.
+	Epoch int `json:"epoch"`
+	// LayoutVersion of Garage; 0 while there is no layout.
+	LayoutVersion int `json:"layoutVersion"`
+	// Healthy and Available as GetClusterHealth tells them: connectivity, not re-replication.
+	Healthy   bool `json:"healthy"`
+	Available bool `json:"available"`
+	// ReplicationFactor in force.
+	ReplicationFactor int `json:"replicationFactor"`
+	// Replicas by ordinal.
+	Replicas []ReplicaState `json:"replicas"`
+	// Problem is the last error that stops the plane from getting ready, empty when there is none.
+	Problem string `json:"problem,omitempty"`
+}
+
+// ReplicaState is one Garage node of a plane.
+type ReplicaState struct {
+	Ordinal int    `json:"ordinal"`
+	Node    string `json:"node,omitempty"` // Kubernetes node, empty while Pending
+	Up      bool   `json:"up"`
+	Ready   bool   `json:"ready"`
+	// VolumeBytes and VolumeFree are the gateway's measurement of the volume; both 0 when unknown.
+	VolumeBytes int64 `json:"volumeBytes"`
+	VolumeFree  int64 `json:"volumeFree"`
+}

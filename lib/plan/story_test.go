@@ -1,0 +1,94 @@
+package plan
+
+import "fmt"
+
+// story builds a cluster and its settings, step by step, as a test tells them.
+type story struct {
+	c Cluster
+	s Settings
+}
+
+// cluster begins with one StorageClass, the default one, as a cluster usually has.
+func cluster() story {
+	return story{c: Cluster{Classes: []StorageClass{{Name: "local", Default: true, CreatedAt: "2026-01-01T00:00:00Z", Expandable: true}}}}
+}
+
+func (t story) nodes(n int, prefix, label string) story {
+	for i := range n {
+		t.c.Nodes = append(t.c.Nodes, Node{Name: fmt.Sprintf("%s-%d", prefix, i), Labels: []string{label}})
+	}
+	return t
+}
+
+// masters also tells the platform's own finding about the control plane.
+func (t story) masters(n int) story {
+	t.s.ControlPlaneHighlyAvailable = n > 1
+	return t.nodes(n, "master", MasterNodeLabel)
+}
+
+func (t story) systemNodes(n int) story   { return t.nodes(n, "system", SystemNodeLabel) }
+func (t story) systemS3Nodes(n int) story { return t.nodes(n, "s3", SystemS3NodeLabel) }
+
+func (t story) workers(n int) story {
+	for i := range n {
+		t.c.Nodes = append(t.c.Nodes, Node{Name: fmt.Sprintf("worker-%d", i)})
+	}
+	return t
+}
+
+func (t story) classes(classes ...StorageClass) story {
+	t.c.Classes = classes
+	return t
+}
+
+// bucket adds a SystemBucket with a quota of so many GiB.
+func (t story) bucket(gib int64) story {
+	name := fmt.Sprintf("bucket-%d", len(t.c.Buckets))
+	t.c.Buckets = append(t.c.Buckets, Bucket{Namespace: "d8-test", Name: name, Bytes: gib * gibi})
+	return t
+}
+
+func (t story) highAvailability(on bool) story {
+	t.s.HighAvailability = &on
+	return t
+}
+
+func (t story) globalHighAvailability(on bool) story {
+	t.s.GlobalHighAvailability = &on
+	return t
+}
+
+func (t story) storageClass(name string) story {
+	t.s.StorageClass = name
+	return t
+}
+
+func (t story) globalStorageClass(name string) story {
+	t.s.GlobalStorageClass = name
+	return t
+}
+
+// store adds a running plane with volumes of so many GiB.
+func (t story) store(replicas int, class string, gib int64) story {
+	t.c.Planes = append(t.c.Planes, ObservedPlane{
+		ID: FirstPlane, Known: true,
+		Facts:       Facts{StorageClass: class, Replicas: replicas, ReplicationFactor: replicas, Epoch: 1},
+		VolumeBytes: gib * gibi, SmallestClaimBytes: gib * gibi,
+	})
+	return t
+}
+
+// broken makes a fact of the store unreadable; known tells whether the others are known.
+func (t story) broken(why string, known bool) story {
+	o := &t.c.Planes[0]
+	o.Unreadable, o.Known = why, known
+	return t
+}
+
+// claims of the store ask for so many GiB, while its StatefulSet already asks for more.
+func (t story) claims(gib int64) story {
+	t.c.Planes[0].SmallestClaimBytes = gib * gibi
+	return t
+}
+
+func (t story) decide() Plan { return Decide(t.c, t.s) }

@@ -1,0 +1,163 @@
+package chart
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"flag"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/deckhouse/system-s3/lib/plan"
+)
+
+// update rewrites the golden files: go test ./... -update.
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+const (
+	root   = "../.."
+	golden = "testdata"
+)
+
+// world is a cluster as the planner sees it, and what the platform says of it besides.
+type world struct {
+	cluster  plan.Cluster
+	settings plan.Settings
+	masters  int
+	modules  []string
+	apis     []string
+}
+
+func masters(n int) world {
+	w := world{masters: n, settings: plan.Settings{ControlPlaneHighlyAvailable: n > 1}}
+	for i := range n {
+		w.cluster.Nodes = append(w.cluster.Nodes, plan.Node{Name: "master-" + string(rune('0'+i)), Labels: []string{plan.MasterNodeLabel}})
+	}
+	w.cluster.Classes = []plan.StorageClass{{Name: "local", Default: true, Expandable: true}}
+	return w
+}
+
+func (w world) bucket(gib int64) world {
+	w.cluster.Buckets = append(w.cluster.Buckets, plan.Bucket{Namespace: "d8-monitoring", Name: "metrics", Bytes: gib << 30})
+	return w
+}
+
+func (w world) system() world {
+	w.cluster.Nodes = append(w.cluster.Nodes, plan.Node{Name: "system-0", Labels: []string{plan.SystemNodeLabel}})
+	return w
+}
+
+func (w world) autoscaler() world {
+	w.modules = append(w.modules, "vertical-pod-autoscaler")
+	w.apis = append(w.apis, "autoscaling.k8s.io/v1/VerticalPodAutoscaler")
+	return w
+}
+
+func (w world) frozen() world {
+	w.cluster.Planes = []plan.ObservedPlane{{
+		ID: "a", Facts: plan.Facts{StorageClass: "local", Replicas: 3, ReplicationFactor: 3, Epoch: 1}, Known: true,
+		VolumeBytes: 15 << 30, SmallestClaimBytes: 15 << 30, Unreadable: "Secret garage-a is gone.",
+	}}
+	return w
+}
+
+// values are what addon-operator hands to the chart.
+func (w world) values(t *testing.T) map[string]any {
+	t.Helper()
+	v := map[string]any{
+		"global": map[string]any{
+			"enabledModules": w.modules,
+			"discovery": map[string]any{
+				"clusterDomain": "cluster.test", "clusterMasterCount": w.masters,
+				"clusterControlPlaneIsHighlyAvailable": w.masters > 1, "apiVersions": []string{},
+			},
+			"modulesImages": map[string]any{
+				"registry": map[string]any{"base": "registry.test/modules", "dockercfg": ""},
+				"digests": map[string]any{"systemS3": map[string]any{
+					"controller": "sha256:c0", "gateway": "sha256:9a", "garage": "sha256:6a",
+				}},
+			},
+		},
+		"systemS3": map[string]any{
+			"logLevel": "Info",
+			"registry": map[string]any{},
+			"internal": map[string]any{
+				"keyLifetimeSeconds": 1800, "rpcTimeoutMsec": 60000,
+				"tls":     map[string]any{"ca": "CA", "crt": "CRT", "key": "KEY"},
+				"keyRing": `{"keys":[]}`,
+				"planes":  map[string]any{"a": planeSecrets()},
+				"plan":    plan.Decide(w.cluster, w.settings),
+			},
+		},
+	}
+	return asJSON(t, v)
+}
+
+func planeSecrets() map[string]any {
+	hex := func(c string) string { return strings.Repeat(c, 64) }
+	key := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", 64)))
+	return map[string]any{
+		"rpcSecret": hex("1"), "adminToken": hex("2"), "metricsToken": hex("3"), "seed": hex("4"),
+		"nodeKeys": []string{key, key, key}, "nodeIDs": []string{hex("a"), hex("b"), hex("c")},
+	}
+}
+
+// asJSON gives numbers and lists the types they have after the values went through JSON, as they do in the platform.
+func asJSON(t *testing.T, v map[string]any) map[string]any {
+	t.Helper()
+	data, err := json.Marshal(v)
+	require.NoError(t, err)
+	var out map[string]any
+	require.NoError(t, json.Unmarshal(data, &out))
+	return out
+}
+
+func worlds() map[string]world {
+	return map[string]world{
+		"no-bucket":      masters(3),
+		"one-replica":    masters(1).bucket(1),
+		"three-replicas": masters(3).bucket(10).autoscaler(),
+		"system-tier":    masters(3).system().bucket(10),
+		"frozen":         masters(3).bucket(10).frozen(),
+	}
+}
+
+func render(t *testing.T, w world) map[string]string {
+	t.Helper()
+	files, err := Render(root, w.values(t), w.apis...)
+	require.NoError(t, err)
+	return files
+}
+
+func objects(t *testing.T, w world) []unstructured.Unstructured {
+	t.Helper()
+	found, err := Objects(render(t, w))
+	require.NoError(t, err)
+	return found
+}
+
+func TestChartPrintsThePlan(t *testing.T) {
+	for name, w := range worlds() {
+		t.Run(name, func(t *testing.T) {
+			files := render(t, w)
+			var printed strings.Builder
+			for _, file := range slices.Sorted(maps.Keys(files)) {
+				printed.WriteString("# Source: " + file + "\n" + strings.Trim(files[file], "\n") + "\n---\n")
+			}
+			path := filepath.Join(golden, name+".yaml")
+			if *update {
+				require.NoError(t, os.MkdirAll(golden, 0o755))
+				require.NoError(t, os.WriteFile(path, []byte(printed.String()), 0o644))
+			}
+			wanted, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.Equal(t, string(wanted), printed.String(), "the chart prints something else; if that is meant: go test ./... -update")
+		})
+	}
+}
