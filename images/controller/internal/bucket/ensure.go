@@ -1,0 +1,82 @@
+package bucket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/deckhouse/system-s3/lib/garage"
+)
+
+// errVanished tells that the recorded bucket is gone.
+var errVanished = errors.New("the recorded bucket is gone")
+
+// wish is what a bucket shall be.
+type wish struct {
+	Name   string // in S3
+	ID     string // as recorded; empty before the bucket was made
+	Quotas garage.Quotas
+	KeyID  string // of the internal key
+}
+
+// granted is what the internal key may do: never owner, which could delete the bucket by S3.
+var granted = garage.Permissions{Read: true, Write: true} //nolint:gochecknoglobals // a constant in all but syntax
+
+// find reads the bucket, making it if it was never recorded. record must have stored the id before the bucket gets its
+// name: only then can a crash not leave a named bucket behind that nobody knows.
+func find(ctx context.Context, admin *garage.Client, w wish, record func(id string) error) (garage.Bucket, error) {
+	if w.ID != "" {
+		bucket, err := admin.GetBucketByID(ctx, w.ID)
+		if garage.IsAbsent(err) {
+			return bucket, errVanished
+		}
+		return bucket, err
+	}
+	// The name holds the UID, so a bucket with it is this SystemBucket's, whose status was lost.
+	bucket, err := admin.GetBucketByAlias(ctx, w.Name)
+	if garage.IsAbsent(err) {
+		bucket, err = admin.CreateBucket(ctx)
+	}
+	if err != nil {
+		return bucket, err
+	}
+	return bucket, record(bucket.ID)
+}
+
+// shape gives the bucket its name, quotas and grant: only what differs, since each change costs Garage a quorum.
+func shape(ctx context.Context, admin *garage.Client, bucket garage.Bucket, w wish) (garage.Bucket, error) {
+	var err error
+	if !bucket.HasAlias(w.Name) {
+		if bucket, err = admin.AddBucketAlias(ctx, bucket.ID, w.Name); err != nil {
+			return bucket, err
+		}
+	}
+	if !bucket.Quotas.Equal(w.Quotas) {
+		if bucket, err = admin.SetBucketQuotas(ctx, bucket.ID, w.Quotas); err != nil {
+			return bucket, err
+		}
+	}
+	if have := bucket.Granted(w.KeyID); have.Read != granted.Read || have.Write != granted.Write {
+		if bucket, err = admin.AllowBucketKey(ctx, bucket.ID, w.KeyID, granted); err != nil {
+			return bucket, err
+		}
+	}
+	return bucket, check(bucket, w)
+}
+
+// check compares what Garage answered with what was asked for: versions of Garage drop what they do not know.
+func check(bucket garage.Bucket, w wish) error {
+	have := bucket.Granted(w.KeyID)
+	switch {
+	case !bucket.HasAlias(w.Name):
+		return fmt.Errorf("bucket %s does not have the name it was given", bucket.ID)
+	case !bucket.Quotas.Equal(w.Quotas):
+		return fmt.Errorf("bucket %s does not have the quotas it was given", bucket.ID)
+	case have.Read != granted.Read || have.Write != granted.Write:
+		return fmt.Errorf("bucket %s is not granted to the internal key", bucket.ID)
+	}
+	return nil
+}
+
+// fits tells whether the bucket is as wished, so that nothing needs to be done.
+func fits(bucket garage.Bucket, w wish) bool { return check(bucket, w) == nil }

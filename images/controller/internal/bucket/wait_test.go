@@ -1,0 +1,8 @@
+package bucket_test
+
+import "time"
+
+const (
+	waitFor = 30 * time.Second
+	tick    = 100 * time.Millisecond
+)

@@ -1,0 +1,129 @@
+// Package module writes our conditions into the status of Module/system-s3, beside those of the platform, and puts them
+// back when somebody overwrites them.
+package module
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/deckhouse/system-s3/lib/names"
+	"github.com/deckhouse/system-s3/lib/plan"
+)
+
+// Condition types on Module/system-s3.
+const (
+	StorageReady   = "StorageReady"
+	PlacementReady = "PlacementReady"
+	CapacityReady  = "CapacityReady"
+	MigrationReady = "MigrationReady"
+)
+
+// GroupVersionKind of the platform's Module.
+var GroupVersionKind = schema.GroupVersionKind{Group: "deckhouse.io", Version: "v1alpha1", Kind: "Module"} //nolint:gochecknoglobals // a constant in all but syntax
+
+// Condition is a verdict under the name that people read it by.
+type Condition struct {
+	Type string
+	plan.Verdict
+}
+
+// Object is an empty Module/system-s3, for watches and reads.
+func Object() *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(GroupVersionKind)
+	object.SetName(names.Module)
+	return object
+}
+
+// Conditions publishes conditions on the Module.
+type Conditions struct {
+	Client client.Client
+	Now    func() time.Time
+}
+
+// Publish makes the conditions say what is given. Conditions of others stay as they are. Without a Module nothing is
+// done: there is nowhere to tell it.
+func (c Conditions) Publish(ctx context.Context, conditions []Condition) error {
+	object := Object()
+	if err := c.Client.Get(ctx, client.ObjectKey{Name: names.Module}, object); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("read Module %s: %w", names.Module, err)
+	}
+	changed := object.DeepCopy()
+	present, _, err := unstructured.NestedSlice(changed.Object, "status", "conditions")
+	if err != nil {
+		return fmt.Errorf("read the conditions of Module %s: %w", names.Module, err)
+	}
+	merged, different := merge(present, conditions, c.Now())
+	if !different {
+		return nil
+	}
+	if err := unstructured.SetNestedSlice(changed.Object, merged, "status", "conditions"); err != nil {
+		return fmt.Errorf("set the conditions of Module %s: %w", names.Module, err)
+	}
+	// With the resourceVersion of what was read: the list has no key to merge by, so a blind write could undo the
+	// platform's own conditions.
+	if err := c.Client.Status().Update(ctx, changed); err != nil {
+		return fmt.Errorf("write the conditions of Module %s: %w", names.Module, err)
+	}
+	return nil
+}
+
+// merge puts the conditions into the list; false when they are there already.
+func merge(present []any, conditions []Condition, now time.Time) ([]any, bool) {
+	different := false
+	for _, condition := range conditions {
+		if condition.Reason == "" {
+			continue // nobody has an opinion yet, and the platform refuses conditions without a reason
+		}
+		at := position(present, condition.Type)
+		if at < 0 {
+			present = append(present, entry(condition, now.UTC().Format(time.RFC3339)))
+			different = true
+			continue
+		}
+		old, _ := present[at].(map[string]any)
+		since, _ := old["lastTransitionTime"].(string)
+		if old["status"] != status(condition) || since == "" {
+			since = now.UTC().Format(time.RFC3339)
+		}
+		wanted := entry(condition, since)
+		for field, value := range wanted {
+			if old[field] != value {
+				old[field] = value
+				different = true
+			}
+		}
+	}
+	return present, different
+}
+
+func entry(c Condition, since string) map[string]any {
+	return map[string]any{
+		"type": c.Type, "status": status(c), "reason": c.Reason, "message": c.Message, "lastTransitionTime": since,
+	}
+}
+
+func status(c Condition) string {
+	if c.OK {
+		return "True"
+	}
+	return "False"
+}
+
+func position(list []any, conditionType string) int {
+	for i, each := range list {
+		if m, ok := each.(map[string]any); ok && m["type"] == conditionType {
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,230 @@
+package plane
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/deckhouse/system-s3/images/controller/internal/backend"
+	"github.com/deckhouse/system-s3/images/controller/internal/module"
+	keys "github.com/deckhouse/system-s3/lib/access"
+	"github.com/deckhouse/system-s3/lib/layout"
+	"github.com/deckhouse/system-s3/lib/names"
+	"github.com/deckhouse/system-s3/lib/plan"
+)
+
+const (
+	steadyInterval  = 10 * time.Second // how old the store's health may get
+	waitingInterval = 2 * time.Second
+	nextStep        = 100 * time.Millisecond
+)
+
+// Gateways tells where a Pod with an IP answers and with which client.
+type Gateways interface {
+	Address(podIP string) backend.Address
+	Client(ca string) (*http.Client, error)
+}
+
+// Conditions publishes the conditions on Module/system-s3.
+type Conditions interface {
+	Publish(ctx context.Context, conditions []module.Condition) error
+}
+
+// Reconciler makes all planes real. All of its work is one request.
+type Reconciler struct {
+	Client     client.Client
+	Gateways   Gateways
+	Conditions Conditions
+	Board      *backend.Board
+
+	imported map[string]string // by plane: the internal key's secret that Garage was seen to have
+}
+
+// New is the reconciler of all planes.
+func New(c client.Client, gateways Gateways, conditions Conditions, board *backend.Board) *Reconciler {
+	return &Reconciler{
+		Client: c, Gateways: gateways, Conditions: conditions, Board: board, imported: map[string]string{},
+	}
+}
+
+// Reconcile does one pass over all planes: observe, decide, act, tell.
+func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	wanted, enabled, err := r.readPlan(ctx)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if !enabled {
+		// The module is leaving: whoever disabled it takes over from here.
+		r.Board.Clear()
+		return reconcile.Result{}, nil
+	}
+	previous, err := r.readState(ctx)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	outcomes := make([]outcome, 0, len(wanted.Planes))
+	connections := map[string]*backend.Connection{}
+	for _, p := range wanted.Planes {
+		o, connection := r.pass(ctx, p, previousOf(previous, p.ID))
+		outcomes = append(outcomes, o)
+		connections[p.ID] = connection
+	}
+	return reconcile.Result{RequeueAfter: interval(outcomes)}, r.tell(ctx, telling{wanted, previous, outcomes, connections})
+}
+
+// pass goes over one plane.
+func (r *Reconciler) pass(ctx context.Context, p plan.Plane, previous plan.PlaneState) (outcome, *backend.Connection) {
+	f, a, err := r.observe(ctx, p, previous)
+	if err != nil {
+		o := outcome{facts: f, Problem: err.Error() + "."}
+		return o, nil
+	}
+	o := r.act(ctx, f, a)
+	if !o.usable() {
+		return o, nil
+	}
+	id, secret := keys.InternalKey(a.seed)
+	return o, &backend.Connection{
+		Plane: p.ID, Admin: a.admin, KeyID: id, CA: a.ca,
+		S3: backend.S3(r.Gateways.Address(a.asked.IP).S3, id, secret, a.http),
+	}
+}
+
+type telling struct {
+	wanted      plan.Plan
+	previous    plan.State
+	outcomes    []outcome
+	connections map[string]*backend.Connection
+}
+
+// tell publishes what the pass saw, to whoever needs it: buckets first, since they wait.
+func (r *Reconciler) tell(ctx context.Context, t telling) error {
+	active := activeOf(t.outcomes)
+	ready := storage(t.wanted, active)
+	store := backend.Store{Exists: len(t.wanted.Planes) > 0, Ready: ready}
+	if active != nil && ready.OK {
+		store.Connection = t.connections[active.Plane.ID]
+	}
+	r.Board.Post(store)
+
+	state := plan.State{Planes: []plan.PlaneState{}}
+	for _, o := range t.outcomes {
+		state.Planes = append(state.Planes, stateOf(o))
+	}
+	if err := r.writeState(ctx, state); err != nil {
+		return err
+	}
+	return r.Conditions.Publish(ctx, []module.Condition{
+		{Type: module.StorageReady, Verdict: ready},
+		{Type: module.PlacementReady, Verdict: placement(t.wanted, active)},
+		{Type: module.CapacityReady, Verdict: capacity(t.wanted, active)},
+		{Type: module.MigrationReady, Verdict: t.wanted.Migration},
+	})
+}
+
+func activeOf(outcomes []outcome) *outcome {
+	i := slices.IndexFunc(outcomes, func(o outcome) bool { return o.Plane.Role == plan.RoleActive })
+	if i < 0 {
+		return nil
+	}
+	return &outcomes[i]
+}
+
+func previousOf(state plan.State, id string) plan.PlaneState {
+	i := slices.IndexFunc(state.Planes, func(p plan.PlaneState) bool { return p.ID == id })
+	if i < 0 {
+		return plan.PlaneState{ID: id}
+	}
+	return state.Planes[i]
+}
+
+// interval is when to look again: at once while a step leads to the next, soon while something is awaited.
+func interval(outcomes []outcome) time.Duration {
+	next := steadyInterval
+	for _, o := range outcomes {
+		switch {
+		case o.Problem == "" && (o.Step.Kind == layout.Stage || o.Step.Kind == layout.Apply || o.Step.Kind == layout.Revert):
+			next = min(next, nextStep)
+		case !o.usable():
+			next = min(next, waitingInterval)
+		}
+	}
+	return next
+}
+
+// readPlan reads the plan; false when there is none, which means that the module is disabled.
+func (r *Reconciler) readPlan(ctx context.Context) (plan.Plan, bool, error) {
+	var object corev1.ConfigMap
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: names.Namespace, Name: names.PlanConfigMap}, &object)
+	if apierrors.IsNotFound(err) {
+		return plan.Plan{}, false, nil
+	}
+	if err != nil {
+		return plan.Plan{}, false, fmt.Errorf("read the plan: %w", err)
+	}
+	var p plan.Plan
+	if err := json.Unmarshal([]byte(object.Data[names.PlanKey]), &p); err != nil {
+		return plan.Plan{}, false, fmt.Errorf("decode the plan: %w", err)
+	}
+	return p, object.DeletionTimestamp == nil, nil
+}
+
+func (r *Reconciler) readState(ctx context.Context) (plan.State, error) {
+	var object corev1.ConfigMap
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: names.Namespace, Name: names.StateConfigMap}, &object)
+	if apierrors.IsNotFound(err) {
+		return plan.State{}, nil
+	}
+	if err != nil {
+		return plan.State{}, fmt.Errorf("read the state: %w", err)
+	}
+	var state plan.State
+	// A state that cannot be read is not overwritten: it holds facts that cannot be seen again.
+	if err := json.Unmarshal([]byte(object.Data[names.StateKey]), &state); err != nil {
+		return plan.State{}, fmt.Errorf("decode key %s of ConfigMap %s: %w", names.StateKey, names.StateConfigMap, err)
+	}
+	return state, nil
+}
+
+func (r *Reconciler) writeState(ctx context.Context, state plan.State) error {
+	encoded, err := json.Marshal(state)
+	if err != nil {
+		return fmt.Errorf("encode the state: %w", err)
+	}
+	var object corev1.ConfigMap
+	err = r.Client.Get(ctx, client.ObjectKey{Namespace: names.Namespace, Name: names.StateConfigMap}, &object)
+	switch {
+	case apierrors.IsNotFound(err):
+		object = corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+			Namespace: names.Namespace, Name: names.StateConfigMap,
+			Labels: map[string]string{names.HeritageLabel: names.Heritage, names.ModuleLabel: names.Module},
+		}, Data: map[string]string{names.StateKey: string(encoded)}}
+		if err := r.Client.Create(ctx, &object); err != nil {
+			return fmt.Errorf("create the state: %w", err)
+		}
+		return nil
+	case err != nil:
+		return fmt.Errorf("read the state: %w", err)
+	case object.Data[names.StateKey] == string(encoded):
+		return nil
+	}
+	changed := object.DeepCopy()
+	if changed.Data == nil {
+		changed.Data = map[string]string{}
+	}
+	changed.Data[names.StateKey] = string(encoded)
+	// With the resourceVersion of what was read: a controller that lost its lease must not overwrite its successor.
+	if err := r.Client.Update(ctx, changed); err != nil {
+		return fmt.Errorf("write the state: %w", err)
+	}
+	return nil
+}

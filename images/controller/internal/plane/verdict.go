@@ -1,0 +1,160 @@
+package plane
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/deckhouse/system-s3/lib/layout"
+	"github.com/deckhouse/system-s3/lib/plan"
+)
+
+// storage is the verdict of StorageReady. The ladder goes from what keeps the store from existing to what it lacks; a
+// store that works without redundancy is ready, with the reason Degraded.
+func storage(p plan.Plan, active *outcome) plan.Verdict {
+	if !p.Storage.OK {
+		return p.Storage
+	}
+	if active == nil {
+		return no(plan.ReasonStarting, "The plan has no active plane yet.")
+	}
+	for _, rule := range []func(outcome) (plan.Verdict, bool){blind, quorumLost, layoutFailed, starting, degraded} {
+		if verdict, speaks := rule(*active); speaks {
+			return verdict
+		}
+	}
+	return plan.Verdict{OK: true, Reason: plan.ReasonReady, Message: "The store serves all requests."}
+}
+
+func no(reason, message string) plan.Verdict { return plan.Verdict{Reason: reason, Message: message} }
+
+// blind: the plane cannot be reached for a reason that lies outside of it, such as a Secret that is missing.
+func blind(o outcome) (plan.Verdict, bool) {
+	return no(plan.ReasonStarting, o.Problem), o.Garage == nil && o.Problem != ""
+}
+
+// quorumLost: a store with data, fewer replicas than reads and writes need.
+func quorumLost(o outcome) (plan.Verdict, bool) {
+	if !o.existed() || o.Garage != nil && o.Garage.Health.Available() {
+		return plan.Verdict{}, false
+	}
+	if o.Garage != nil && o.up() >= quorum(o.Plane.ReplicationFactor) {
+		return plan.Verdict{}, false // connecting, or a first layout being taken over
+	}
+	return no(plan.ReasonQuorumLost, fmt.Sprintf(
+		"%s up, at least %d must be: %s. The store is unavailable, its data is whole on the volumes. Bring back the nodes that these Pods ran on, or the volumes to nodes of the tier.",
+		count(o.up(), len(o.Replicas)), quorum(o.Plane.ReplicationFactor), absence(o.facts))), true
+}
+
+func layoutFailed(o outcome) (plan.Verdict, bool) {
+	if o.Step.Kind != layout.Refuse {
+		return plan.Verdict{}, false
+	}
+	return no(plan.ReasonLayoutFailed, o.Step.Message+wayOut(o.facts)), true
+}
+
+// wayOut names what an administrator can do about replicas without a place (SPEC F5).
+func wayOut(f facts) string {
+	if len(f.homeless()) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(
+		" Give the role node-role.deckhouse.io/system-s3 to %d nodes, add nodes to the tier %s, or set highAvailability: false.",
+		f.Plane.Replicas, f.Plane.Tier)
+}
+
+func starting(o outcome) (plan.Verdict, bool) {
+	switch {
+	case o.usable():
+		return plan.Verdict{}, false
+	case o.Problem != "":
+		return no(plan.ReasonStarting, o.Problem), true
+	case o.Step.Kind != layout.Steady:
+		return no(plan.ReasonStarting, o.Step.Message), true
+	case o.Garage == nil:
+		return no(plan.ReasonStarting, "Waiting for a Garage node to answer."), true
+	default:
+		return no(plan.ReasonStarting, "Waiting for Garage's nodes to take over layout and key."), true
+	}
+}
+
+func degraded(o outcome) (plan.Verdict, bool) {
+	if o.Garage.Health.Healthy() {
+		return plan.Verdict{}, false
+	}
+	return plan.Verdict{OK: true, Reason: plan.ReasonDegraded, Message: fmt.Sprintf(
+		"%s up: %s. The store works without redundancy; the loss of another replica makes it unavailable.",
+		count(o.up(), len(o.Replicas)), absence(o.facts))}, true
+}
+
+// quorum is how many copies reads and writes need.
+func quorum(factor int) int { return factor/2 + 1 } //nolint:mnd // a majority
+
+func count(n, of int) string {
+	if n == 1 {
+		return fmt.Sprintf("1 of %d replicas is", of)
+	}
+	return fmt.Sprintf("%d of %d replicas are", n, of)
+}
+
+// absence tells why each replica that is not up is not.
+func absence(f facts) string {
+	var reasons []string
+	for _, r := range f.Replicas {
+		switch {
+		case f.isUp(r):
+		case !r.Exists:
+			reasons = append(reasons, r.Pod+" has no Pod")
+		case r.Unschedulable != "":
+			reasons = append(reasons, fmt.Sprintf("%s has no node (%s)", r.Pod, r.Unschedulable))
+		case r.Node == "":
+			reasons = append(reasons, r.Pod+" has no node yet")
+		default:
+			reasons = append(reasons, fmt.Sprintf("%s on node %s is not connected", r.Pod, r.Node))
+		}
+	}
+	if len(reasons) == 0 {
+		return "the nodes are not connected with each other"
+	}
+	return strings.Join(reasons, ", ")
+}
+
+// placement is the verdict of PlacementReady: the planner's, and what the scheduler made of it.
+func placement(p plan.Plan, active *outcome) plan.Verdict {
+	if !p.Placement.OK || active == nil {
+		return p.Placement
+	}
+	homeless := active.homeless()
+	if len(homeless) == 0 {
+		return p.Placement
+	}
+	placed := len(active.Replicas) - len(homeless)
+	return no(plan.ReasonPlacementBlocked, fmt.Sprintf(
+		"%d replicas are wanted on nodes of their own, %d have one: %s.%s",
+		len(active.Replicas), placed, unschedulable(homeless), wayOut(active.facts)))
+}
+
+func unschedulable(homeless []replica) string {
+	told := make([]string, 0, len(homeless))
+	for _, r := range homeless {
+		told = append(told, fmt.Sprintf("%s: %s", r.Pod, strings.TrimSuffix(r.Unschedulable, ".")))
+	}
+	return strings.Join(told, "; ")
+}
+
+// leastFree is the share of a volume, in percent, below which it counts as full (SPEC D3).
+const leastFree = 5
+
+// capacity is the verdict of CapacityReady: the planner's, and what is free right now.
+func capacity(p plan.Plan, active *outcome) plan.Verdict {
+	if !p.Capacity.OK || active == nil {
+		return p.Capacity
+	}
+	for _, r := range active.Replicas {
+		if r.Space.Total > 0 && r.Space.Free < r.Space.Total/100*leastFree {
+			return no(plan.ReasonExhausted, fmt.Sprintf(
+				"The volume of %s has less than %d %% free. It grows by itself if its StorageClass allows expansion; otherwise delete objects or SystemBuckets.",
+				r.Pod, leastFree))
+		}
+	}
+	return p.Capacity
+}

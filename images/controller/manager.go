@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/deckhouse/system-s3/images/controller/internal/backend"
+	"github.com/deckhouse/system-s3/images/controller/internal/bucket"
+	"github.com/deckhouse/system-s3/images/controller/internal/endpoint"
+	"github.com/deckhouse/system-s3/images/controller/internal/module"
+	"github.com/deckhouse/system-s3/images/controller/internal/plane"
+	"github.com/deckhouse/system-s3/lib/api/v1alpha1"
+	"github.com/deckhouse/system-s3/lib/names"
+)
+
+// stopTimeout is how long running exchanges and passes may take to end; the Pod has 30 seconds.
+const stopTimeout = 20 * time.Second
+
+func newManager(o options, config *rest.Config) (manager.Manager, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("fill the scheme: %w", err)
+		}
+	}
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:                  scheme,
+		Cache:                   cacheOptions(),
+		Metrics:                 server.Options{BindAddress: o.metrics},
+		HealthProbeBindAddress:  o.probes,
+		GracefulShutdownTimeout: ptr.To(stopTimeout),
+		LeaderElection:          true,
+		LeaderElectionID:        names.LeaderLease, LeaderElectionNamespace: names.Namespace,
+		LeaderElectionResourceLock: resourcelock.LeasesResourceLock,
+		// The process ends right after, so nothing is written without the lease, and the next leader need not wait.
+		LeaderElectionReleaseOnCancel: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make the manager: %w", err)
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return nil, fmt.Errorf("add the liveness probe: %w", err)
+	}
+	return mgr, nil
+}
+
+// cacheOptions keep out of memory what is none of our business: of all ConfigMaps and Secrets only our own.
+func cacheOptions() cache.Options {
+	own := map[string]cache.Config{names.Namespace: {}}
+	marked := labels.SelectorFromSet(labels.Set{names.ModuleLabel: names.Module})
+	return cache.Options{ByObject: map[client.Object]cache.ByObject{
+		&corev1.ConfigMap{}: {Namespaces: map[string]cache.Config{
+			names.Namespace:     {},
+			cache.AllNamespaces: {LabelSelector: marked},
+		}},
+		&corev1.Secret{}:             {Namespaces: own},
+		&corev1.Pod{}:                {Namespaces: own, Label: labels.SelectorFromSet(labels.Set{names.AppLabel: names.GarageApp})},
+		&corev1.Service{}:            {Namespaces: own},
+		&discoveryv1.EndpointSlice{}: {Namespaces: own, Label: labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: names.S3Service})},
+		module.Object():              {Field: fields.OneTermEqualSelector("metadata.name", names.Module)},
+	}}
+}
+
+// setupControllers adds what only the leader runs.
+func setupControllers(mgr manager.Manager) error {
+	board := backend.NewBoard()
+	conditions := module.Conditions{Client: mgr.GetClient(), Now: time.Now}
+	planes := plane.New(mgr.GetClient(), &backend.Gateways{}, conditions, board)
+	if err := planes.Setup(mgr); err != nil {
+		return err
+	}
+	if err := bucket.Setup(mgr, board); err != nil {
+		return err
+	}
+	return (&endpoint.Reconciler{Client: mgr.GetClient()}).Setup(mgr)
+}
+
+// ready is the readiness probe of what can be asked without an argument.
+func ready(check func() error) healthz.Checker {
+	return func(*http.Request) error { return check() }
+}

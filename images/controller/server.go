@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+)
+
+const (
+	headerTimeout  = 5 * time.Second
+	requestTimeout = 15 * time.Second
+	idleTimeout    = 90 * time.Second
+	maxHeader      = 16 << 10 // bytes: a GET query carries the token in the request line
+)
+
+// stsServer serves the STS endpoint on every replica. It starts to listen once the caches are filled, so that nobody is
+// told that a SystemBucket does not exist only because it was not read yet.
+type stsServer struct {
+	address     string
+	handler     http.Handler
+	certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	ready       chan struct{} // closed when it listens
+}
+
+var errNotListening = errors.New("STS does not listen yet")
+
+func (s *stsServer) check() error {
+	select {
+	case <-s.ready:
+		return nil
+	default:
+		return errNotListening
+	}
+}
+
+// NeedLeaderElection is false: every replica answers.
+func (*stsServer) NeedLeaderElection() bool { return false }
+
+// Start serves until the context ends, then lets running exchanges end.
+func (s *stsServer) Start(ctx context.Context) error {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", s.address)
+	if err != nil {
+		return fmt.Errorf("listen for STS: %w", err)
+	}
+	close(s.ready)
+	server := &manager.Server{
+		Name: "sts",
+		Server: &http.Server{
+			Handler: s.handler, MaxHeaderBytes: maxHeader,
+			ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout, IdleTimeout: idleTimeout,
+			// Scanners and clients without our CA fail in the handshake all day long.
+			ErrorLog: debugLog(log.FromContext(ctx)),
+		},
+		Listener: tls.NewListener(listener, &tls.Config{
+			GetCertificate: s.certificate, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
+		}),
+		ShutdownTimeout: ptr.To(stopTimeout),
+	}
+	return server.Start(ctx) //nolint:wrapcheck // it is the manager's own
+}
