@@ -1,0 +1,165 @@
+// Package admin answers on the gateway's admin port: probes for the kubelet, and, to the bearer of the plane's admin
+// token, the volume's space and Garage's own admin API.
+package admin
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/deckhouse/system-s3/images/gateway/internal/volume"
+)
+
+const (
+	// maxBody bounds what is passed on to Garage's admin API; its largest real bodies are some kilobytes.
+	maxBody = 4 << 20
+	// drainPatience is how long the question whether all is drained waits for the draining to begin: both are sent by
+	// the kubelet at the same moment.
+	drainPatience = 5 * time.Second
+	drainTick     = 100 * time.Millisecond
+)
+
+// Readiness tells whether the node serves.
+type Readiness interface {
+	Check(ctx context.Context) error
+	Draining() bool
+}
+
+// Idle waits until no request is on its way to Garage.
+type Idle interface {
+	WaitIdle(ctx context.Context) error
+}
+
+// Config is what the handler works with.
+type Config struct {
+	Token     string   // the plane's admin token
+	Garage    *url.URL // of Garage's admin API
+	Transport http.RoundTripper
+	VolumeDir string // on the volume to measure
+	Readiness Readiness
+	Idle      Idle
+	Log       *zap.Logger
+}
+
+// New is the handler of the admin port.
+func New(c Config) http.Handler {
+	h := &handler{Config: c, token: sha256.Sum256([]byte("Bearer " + c.Token))}
+	proxy := &httputil.ReverseProxy{
+		Rewrite:      func(r *httputil.ProxyRequest) { r.SetURL(c.Garage) },
+		Transport:    c.Transport,
+		ErrorHandler: h.unreachable,
+		ErrorLog:     zap.NewStdLog(c.Log),
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET /readyz", h.ready)
+	mux.HandleFunc("GET /gateway/v1/drained", h.drained)
+	mux.Handle("GET /gateway/v1/volume", h.authorized(http.HandlerFunc(h.volume)))
+	mux.Handle("/v2/", h.authorized(limited(proxy)))
+	mux.Handle("GET /health", h.authorized(proxy))
+	return mux
+}
+
+type handler struct {
+	Config
+
+	token [sha256.Size]byte
+}
+
+// authorized lets only the bearer of the token through. It is checked here, in constant time, because Garage spends
+// tens of milliseconds on every check and strangers could keep it busy.
+func (h *handler) authorized(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		given := sha256.Sum256([]byte(r.Header.Get("Authorization")))
+		if subtle.ConstantTimeCompare(given[:], h.token[:]) != 1 {
+			h.Log.Warn("admin request refused", zap.String("path", r.URL.Path), zap.String("remote", r.RemoteAddr))
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			answer(w, http.StatusUnauthorized, "a valid bearer token is needed")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func limited(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (h *handler) ready(w http.ResponseWriter, r *http.Request) {
+	if err := h.Readiness.Check(r.Context()); err != nil {
+		answer(w, http.StatusServiceUnavailable, err.Error())
+		return
+	}
+	answer(w, http.StatusOK, "ok")
+}
+
+// drained answers when no request is on its way to Garage any more. As the preStop hook of the Garage container it
+// keeps Garage alive while the gateway, which is told to stop at the same moment, finishes what is running. Garage
+// stopping alone, without the gateway, is not held up.
+func (h *handler) drained(w http.ResponseWriter, r *http.Request) {
+	if !h.waitDraining(r.Context()) {
+		answer(w, http.StatusOK, "the gateway is not stopping")
+		return
+	}
+	if err := h.Idle.WaitIdle(r.Context()); err != nil {
+		answer(w, http.StatusServiceUnavailable, "requests are still running")
+		return
+	}
+	answer(w, http.StatusOK, "drained")
+}
+
+func (h *handler) waitDraining(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, drainPatience)
+	defer cancel()
+	ticker := time.NewTicker(drainTick)
+	defer ticker.Stop()
+	for !h.Readiness.Draining() {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-ticker.C:
+		}
+	}
+	return true
+}
+
+func (h *handler) volume(w http.ResponseWriter, _ *http.Request) {
+	space, err := volume.Measure(h.VolumeDir)
+	if err != nil {
+		h.Log.Error("volume cannot be measured", zap.Error(err))
+		answer(w, http.StatusInternalServerError, "the volume cannot be measured")
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w).Encode(space); err != nil {
+		h.Log.Debug("volume not told", zap.Error(err))
+	}
+}
+
+// unreachable answers in the form of Garage's own admin errors, which its clients parse.
+func (h *handler) unreachable(w http.ResponseWriter, r *http.Request, err error) {
+	h.Log.Warn("Garage's admin API does not answer", zap.String("path", r.URL.Path), zap.Error(err))
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusServiceUnavailable)
+	body := map[string]string{"code": "ServiceUnavailable", "message": "Garage's admin API does not answer", "path": r.URL.Path}
+	if err := json.NewEncoder(w).Encode(body); err != nil {
+		h.Log.Debug("error not told", zap.Error(err))
+	}
+}
+
+func answer(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(strings.TrimSpace(text) + "\n")) // an asker that left needs no answer
+}

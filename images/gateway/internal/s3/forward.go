@@ -1,0 +1,92 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/deckhouse/system-s3/lib/access"
+)
+
+// errTimeout is AWS's answer to a client that stalls; SDKs repeat the request.
+var errTimeout = access.Error{
+	Code: "RequestTimeout", Status: http.StatusBadRequest,
+	Message: "Your socket connection to the server was not read from or written to within the timeout period.",
+}
+
+// errClientGone is told to the log only.
+var errClientGone = errors.New("the client has left")
+
+// hopByHop are the headers that belong to one connection, and Garage's own that say nothing to clients.
+func hopByHop(name string) bool {
+	switch name {
+	case "Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer",
+		"Transfer-Encoding", "Upgrade", "Server", requestIDHeader:
+		return true
+	}
+	return strings.HasPrefix(name, "Access-Control-")
+}
+
+// forward passes the operation on to Garage and its answer back.
+func (x *exchange) forward(op access.Operation) error {
+	ctx, cancel := x.watchdog.guard(x.request.Context())
+	defer cancel(nil)
+	request, err := x.handler.Signer.Forward(ctx, x.verified, op, x.handler.Now())
+	if err != nil {
+		return err
+	}
+	response, err := x.handler.Transport.RoundTrip(request)
+	if err != nil {
+		return x.broken(ctx, err)
+	}
+	defer response.Body.Close() //nolint:errcheck // what matters of the answer has been read
+	if response.StatusCode >= http.StatusBadRequest {
+		return x.refusal(response)
+	}
+	if x.verified.Post != nil {
+		return x.answerPost(response)
+	}
+	return x.pass(ctx, response)
+}
+
+// broken tells why there is no answer from Garage: the client's fault, its absence, or Garage's.
+func (x *exchange) broken(ctx context.Context, err error) error {
+	if errors.Is(context.Cause(ctx), errStalled) {
+		return errTimeout
+	}
+	if body := x.verified.Body; body != nil {
+		if bodyErr := body.Err(); bodyErr != nil {
+			return fmt.Errorf("read the request body: %w", bodyErr)
+		}
+	}
+	if x.request.Context().Err() != nil {
+		return errClientGone
+	}
+	return errors.Join(access.ErrServiceUnavailable, fmt.Errorf("ask Garage: %w", err))
+}
+
+// pass copies a good answer.
+func (x *exchange) pass(ctx context.Context, response *http.Response) error {
+	header := x.out.Header()
+	for name, values := range response.Header {
+		if !hopByHop(name) {
+			header[name] = values
+		}
+	}
+	x.out.WriteHeader(response.StatusCode)
+	if x.request.Method == http.MethodHead {
+		return nil
+	}
+	readErr, writeErr := pump(x.out, response.Body, x.watchdog)
+	if readErr == nil && writeErr == nil {
+		return nil
+	}
+	x.failure = errClientGone
+	if writeErr == nil {
+		x.failure = fmt.Errorf("read Garage's answer: %w", errors.Join(readErr, context.Cause(ctx)))
+	}
+	// The status is out already: only a broken connection tells the client that this is not all.
+	panic(http.ErrAbortHandler)
+}

@@ -1,0 +1,155 @@
+// Package s3 is the S3 port: it admits consumers by the keys that describe themselves, decides every request with
+// lib/access, and passes on to Garage what passes, signed anew with the internal key. It keeps no state.
+package s3
+
+import (
+	"errors"
+	"mime"
+	"net/http"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/deckhouse/system-s3/images/gateway/internal/gate"
+	"github.com/deckhouse/system-s3/lib/access"
+	"github.com/deckhouse/system-s3/lib/sigv4"
+)
+
+// Config is what the handler works with.
+type Config struct {
+	Region       string
+	Domains      []string           // hosts whose subdomains are buckets
+	Ring         func() access.Ring // the key ring of the moment
+	InternalID   string             // the internal key, by which the controller asks, too
+	InternalKey  string
+	Signer       *sigv4.Signer
+	Transport    http.RoundTripper // to Garage
+	Gate         *gate.Gate
+	STS          http.Handler // gets the form POSTs to the service itself
+	StallTimeout time.Duration
+	Now          func() time.Time
+	Log          *zap.Logger
+}
+
+// Handler is the handler of the S3 port.
+type Handler struct {
+	Config
+
+	verifier *sigv4.Verifier
+}
+
+// New is the handler of the S3 port.
+func New(c Config) *Handler {
+	h := &Handler{Config: c}
+	h.verifier = &sigv4.Verifier{Region: c.Region, Domains: c.Domains, Lookup: h.secretOf}
+	return h
+}
+
+// ServeHTTP answers one request. No mux stands before it: a mux would clean paths, and keys may look like anything.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := newExchange(h, w, r)
+	defer x.finish()
+	if h.isSTS(r) {
+		x.operation = "AssumeRoleWithWebIdentity"
+		h.STS.ServeHTTP(x.out, r)
+		return
+	}
+	if err := x.serve(); err != nil {
+		x.refuse(err)
+	}
+}
+
+// isSTS tells a request for STS from one for S3: a POST to the service itself, which S3 does not have. Some clients
+// can only be pointed at one endpoint.
+func (h *Handler) isSTS(r *http.Request) bool {
+	if r.Method != http.MethodPost || r.URL.RawQuery != "" {
+		return false
+	}
+	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || mediaType != "application/x-www-form-urlencoded" {
+		return false
+	}
+	bucket, _, err := access.Locate(r.Host, r.URL.Path, h.Domains)
+	return err == nil && bucket == ""
+}
+
+// secretOf is the verifier's question for the secret of a key.
+func (h *Handler) secretOf(accessKeyID string) (string, error) {
+	if accessKeyID == h.InternalID {
+		return h.InternalKey, nil
+	}
+	_, secret, err := h.Ring().Verify(accessKeyID, h.Now())
+	return secret, err
+}
+
+// caller is who asks: a consumer with what its key claims, or the controller.
+type caller struct {
+	internal bool
+	claims   access.Claims
+	session  *access.Session // of the session token, nil when none was sent
+}
+
+// identify tells who has signed. The signature is proven; what is left is what the key and the token claim.
+func (h *Handler) identify(id sigv4.Identity) (caller, error) {
+	if id.AccessKeyID == h.InternalID {
+		return caller{internal: true}, nil
+	}
+	ring := h.Ring()
+	claims, _, err := ring.Verify(id.AccessKeyID, h.Now())
+	if err != nil {
+		return caller{}, err
+	}
+	c := caller{claims: claims}
+	if id.SessionToken == "" {
+		return c, nil
+	}
+	session, err := ring.VerifyToken(id.SessionToken, id.AccessKeyID)
+	if err != nil {
+		return c, err
+	}
+	c.session = &session
+	return c, nil
+}
+
+// decide tells the operation of a request and whether the caller may do it.
+func (c caller) decide(r access.Request) (access.Operation, error) {
+	if c.internal {
+		return access.Classify(r)
+	}
+	return access.Decide(c.claims, r)
+}
+
+// serve answers the request or returns the error to answer with.
+func (x *exchange) serve() error {
+	verified, err := x.handler.verifier.Verify(x.request, x.handler.Now())
+	if err != nil {
+		return err
+	}
+	x.verified = verified
+	if x.caller, err = x.handler.identify(verified.Identity); err != nil {
+		return err
+	}
+	op, err := x.caller.decide(verified.Request())
+	x.operation = op.Name
+	if err != nil {
+		return err
+	}
+	if op.Kind == access.Answer {
+		return x.answer(op)
+	}
+	leave, err := x.handler.Gate.Enter(op)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return x.forward(op)
+}
+
+// asError is the S3 error to answer with. What is no S3 error is an accident of our own and not told to strangers.
+func asError(err error) access.Error {
+	var s3Error access.Error
+	if errors.As(err, &s3Error) {
+		return s3Error
+	}
+	return access.ErrInternal
+}

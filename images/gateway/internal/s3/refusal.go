@@ -1,0 +1,66 @@
+package s3
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/deckhouse/system-s3/lib/access"
+)
+
+// maxRefusal bounds what is read of Garage's error; real ones have some hundred bytes.
+const maxRefusal = 64 << 10
+
+// quotaPrefixes begin the texts by which Garage's AccessDenied tells that a quota is reached.
+func quotaPrefixes() []string { return []string{"Bucket size quota is reached", "Object quota is reached"} }
+
+// garageError is Garage's error; it names its own region and path, which are none of the client's business.
+type garageError struct {
+	Code    string
+	Message string
+}
+
+// refusal turns Garage's error into the one the client gets.
+func (x *exchange) refusal(response *http.Response) error {
+	var told garageError
+	if x.request.Method != http.MethodHead {
+		data, err := io.ReadAll(io.LimitReader(response.Body, maxRefusal))
+		if err == nil {
+			err = xml.Unmarshal(data, &told)
+		}
+		if err != nil {
+			told = garageError{}
+		}
+	}
+	if contentRange := response.Header.Get("Content-Range"); contentRange != "" {
+		x.out.Header().Set("Content-Range", contentRange)
+	}
+	return translate(response.StatusCode, told)
+}
+
+// translate judges Garage's error. A refusal of our own key is never the client's: by then its request was found good.
+func translate(status int, told garageError) error {
+	cause := fmt.Errorf("Garage answered %d %s: %s", status, told.Code, told.Message) //nolint:staticcheck // a name
+	switch {
+	case status == http.StatusForbidden:
+		message := strings.TrimPrefix(told.Message, "Forbidden: ")
+		for _, prefix := range quotaPrefixes() {
+			if strings.HasPrefix(message, prefix) {
+				return access.ErrQuota.With(message)
+			}
+		}
+		return errors.Join(access.ErrSlowDown, cause)
+	case told.Code == "AuthorizationHeaderMalformed":
+		return errors.Join(access.ErrSlowDown, cause)
+	case told.Code == "InternalError":
+		return errors.Join(access.ErrInternal, cause)
+	case status == http.StatusServiceUnavailable:
+		return errors.Join(access.ErrServiceUnavailable, cause)
+	case told.Code == "":
+		return access.Error{Code: http.StatusText(status), Status: status, Message: "The storage refused the request."}
+	}
+	return access.Error{Code: told.Code, Status: status, Message: told.Message}
+}

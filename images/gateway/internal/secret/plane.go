@@ -1,0 +1,42 @@
+package secret
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/deckhouse/system-s3/lib/names"
+)
+
+// seedSize is the size of a plane's seed in bytes.
+const seedSize = 32
+
+// Plane is what the gateway needs of its plane's Secret.
+type Plane struct {
+	Seed       []byte // raw, 32 bytes
+	AdminToken string
+}
+
+// ReadPlane reads the plane's Secret from the directory it is mounted at.
+func ReadPlane(dir string) (Plane, error) {
+	seed, err := os.ReadFile(filepath.Join(dir, names.SeedKey))
+	if err != nil {
+		return Plane{}, fmt.Errorf("read the plane's seed: %w", err)
+	}
+	raw, err := hex.DecodeString(string(bytes.TrimSpace(seed)))
+	if err != nil || len(raw) != seedSize {
+		return Plane{}, errors.New("read the plane's seed: not 64 hexadecimal characters")
+	}
+	token, err := os.ReadFile(filepath.Join(dir, names.AdminTokenKey))
+	if err != nil {
+		return Plane{}, fmt.Errorf("read the plane's admin token: %w", err)
+	}
+	token = bytes.TrimSpace(token)
+	if len(token) == 0 {
+		return Plane{}, errors.New("read the plane's admin token: it is empty")
+	}
+	return Plane{Seed: raw, AdminToken: string(token)}, nil
+}

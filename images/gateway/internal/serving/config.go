@@ -1,0 +1,93 @@
+// Package serving is the running gateway: its two TLS ports, what it watches, and how it stops.
+package serving
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/deckhouse/system-s3/lib/names"
+)
+
+// Limits of every connection.
+const (
+	headerTimeout = 10 * time.Second
+	idleTimeout   = 5 * time.Minute
+	maxHeader     = 64 << 10
+)
+
+// Config is where the gateway listens, what it reads and whom it asks. Default fills it for a Garage Pod.
+type Config struct {
+	S3Address    string // host:port of the S3 port
+	AdminAddress string // host:port of the admin port
+	TLSDir       string // Secret tls: ca.crt, tls.crt, tls.key
+	RingFile     string // key ring
+	PlaneDir     string // Secret of the plane: seed, admin-token
+	VolumeDir    string // on the volume that Garage lives on
+	GarageS3     string // URL of Garage's S3 API
+	GarageAdmin  string // URL of Garage's admin API
+	STS          string // URL of the STS service
+
+	ClusterDomain string // the S3 host is known with and without it
+
+	ReloadPeriod time.Duration // how often the key ring and the certificate are looked at
+	StallTimeout time.Duration // a request on which no byte moves for so long is given up
+	DrainDelay   time.Duration // from the signal to stop until no new connection is accepted
+	DrainTimeout time.Duration // what running requests get from then on
+
+	Now func() time.Time
+	Log *zap.Logger
+}
+
+// Default is the configuration of a gateway in a Garage Pod.
+func Default() Config {
+	return Config{
+		S3Address:     fmt.Sprintf(":%d", names.GatewayS3Port),
+		AdminAddress:  fmt.Sprintf(":%d", names.GatewayAdminPort),
+		TLSDir:        "/etc/system-s3/tls",
+		RingFile:      "/etc/system-s3/key-ring/" + names.KeyRingKey,
+		PlaneDir:      "/etc/system-s3/plane",
+		VolumeDir:     "/var/lib/garage",
+		GarageS3:      fmt.Sprintf("http://127.0.0.1:%d", names.GarageS3Port),
+		GarageAdmin:   fmt.Sprintf("http://127.0.0.1:%d", names.GarageAdminPort),
+		STS:           names.STSURL,
+		ClusterDomain: "cluster.local",
+		ReloadPeriod:  5 * time.Second,
+		StallTimeout:  time.Minute,
+		DrainDelay:    3 * time.Second,
+		DrainTimeout:  50 * time.Second,
+		Now:           time.Now,
+		Log:           zap.NewNop(),
+	}
+}
+
+// domains are the S3 hosts whose subdomains are buckets.
+func (c Config) domains() []string {
+	domains := []string{names.S3Host}
+	if c.ClusterDomain != "" {
+		domains = append(domains, names.S3Host+"."+c.ClusterDomain)
+	}
+	return domains
+}
+
+// urls are the services behind the gateway.
+type urls struct{ s3, admin, sts *url.URL }
+
+func (c Config) parseURLs() (urls, error) {
+	var errs []error
+	parse := func(what, text string) *url.URL {
+		parsed, err := url.Parse(text)
+		if err == nil && parsed.Host == "" {
+			err = errors.New("it has no host")
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("parse the URL of %s: %w", what, err))
+		}
+		return parsed
+	}
+	u := urls{s3: parse("Garage's S3", c.GarageS3), admin: parse("Garage's admin API", c.GarageAdmin), sts: parse("STS", c.STS)}
+	return u, errors.Join(errs...)
+}

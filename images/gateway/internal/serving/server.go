@@ -1,0 +1,194 @@
+package serving
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/deckhouse/system-s3/images/gateway/internal/admin"
+	"github.com/deckhouse/system-s3/images/gateway/internal/gate"
+	"github.com/deckhouse/system-s3/images/gateway/internal/readiness"
+	"github.com/deckhouse/system-s3/images/gateway/internal/s3"
+	"github.com/deckhouse/system-s3/images/gateway/internal/secret"
+	"github.com/deckhouse/system-s3/lib/access"
+	"github.com/deckhouse/system-s3/lib/garage"
+	"github.com/deckhouse/system-s3/lib/names"
+	"github.com/deckhouse/system-s3/lib/sigv4"
+)
+
+// Server is a gateway that listens.
+type Server struct {
+	config    Config
+	ring      *secret.Watched[access.Ring]
+	cert      *secret.Watched[tls.Certificate]
+	readiness *readiness.Probe
+	gate      *gate.Gate
+	transport *http.Transport
+
+	s3, admin port
+}
+
+// port is a listener and who serves it.
+type port struct {
+	listener net.Listener
+	server   *http.Server
+}
+
+// Run serves until the context ends, then drains and returns.
+func Run(ctx context.Context, c Config) error {
+	s, err := New(ctx, c)
+	if err != nil {
+		return err
+	}
+	return s.Serve(ctx)
+}
+
+// New reads everything the gateway needs and opens its ports.
+func New(ctx context.Context, c Config) (*Server, error) {
+	upstream, err := c.parseURLs()
+	if err != nil {
+		return nil, err
+	}
+	plane, err := secret.ReadPlane(c.PlaneDir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{config: c, gate: &gate.Gate{}, transport: garageTransport()}
+	if s.ring, err = secret.OpenRing(c.RingFile, c.Log); err != nil {
+		return nil, err
+	}
+	s.cert, err = secret.OpenCertificate(filepath.Join(c.TLSDir, "tls.crt"), filepath.Join(c.TLSDir, "tls.key"), c.Log)
+	if err != nil {
+		return nil, err
+	}
+	toSTS, err := stsTransport(c.TLSDir)
+	if err != nil {
+		return nil, err
+	}
+
+	id, key := access.InternalKey(plane.Seed)
+	signer := &sigv4.Signer{Endpoint: upstream.s3, Region: names.Region, AccessKeyID: id, Secret: key}
+	s.readiness = s.probe(signer, plane.AdminToken)
+	s3Handler := s3.New(s3.Config{
+		Region: names.Region, Domains: c.domains(), Ring: s.ring.Current, InternalID: id, InternalKey: key, Signer: signer,
+		Transport: s.transport, Gate: s.gate, STS: s3.NewSTS(upstream.sts, toSTS, c.Log),
+		StallTimeout: c.StallTimeout, Now: c.Now, Log: c.Log.Named("s3"),
+	})
+	adminHandler := admin.New(admin.Config{
+		Token: plane.AdminToken, Garage: upstream.admin, Transport: s.transport, VolumeDir: c.VolumeDir,
+		Readiness: s.readiness, Idle: s.gate, Log: c.Log.Named("admin"),
+	})
+	return s, s.listen(ctx, s3Handler, adminHandler)
+}
+
+func (s *Server) probe(signer *sigv4.Signer, token string) *readiness.Probe {
+	client := garage.New(s.config.GarageAdmin, token, &http.Client{Transport: s.transport})
+	return &readiness.Probe{
+		S3URL: s.config.GarageS3, Transport: s.transport, Signer: signer, Now: s.config.Now,
+		HasLayout: func(ctx context.Context) (bool, error) {
+			layout, err := client.GetClusterLayout(ctx)
+			return layout.Version > 0, err
+		},
+	}
+}
+
+func (s *Server) listen(ctx context.Context, s3Handler, adminHandler http.Handler) error {
+	var err error
+	if s.s3, err = s.open(ctx, s.config.S3Address, s3Handler); err != nil {
+		return err
+	}
+	if s.admin, err = s.open(ctx, s.config.AdminAddress, adminHandler); err != nil {
+		return errors.Join(err, s.s3.listener.Close())
+	}
+	return nil
+}
+
+// open listens with TLS. HTTP/2 is left out on purpose: a connection per request moves large bodies faster.
+func (s *Server) open(ctx context.Context, address string, handler http.Handler) (port, error) {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", address)
+	if err != nil {
+		return port{}, fmt.Errorf("listen on %s: %w", address, err)
+	}
+	protocols := &http.Protocols{}
+	protocols.SetHTTP1(true)
+	return port{
+		listener: tls.NewListener(listener, &tls.Config{
+			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+				cert := s.cert.Current()
+				return &cert, nil
+			},
+			MinVersion: tls.VersionTLS12,
+			NextProtos: []string{"http/1.1"},
+			// Small first records help interactive pages; here they only cost.
+			DynamicRecordSizingDisabled: true,
+		}),
+		server: &http.Server{
+			Handler: handler, Protocols: protocols,
+			ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+			ErrorLog: zap.NewStdLog(s.config.Log.Named("http").WithOptions(zap.IncreaseLevel(zap.ErrorLevel))),
+		},
+	}, nil
+}
+
+// S3Address is where the S3 port listens.
+func (s *Server) S3Address() string { return s.s3.listener.Addr().String() }
+
+// AdminAddress is where the admin port listens.
+func (s *Server) AdminAddress() string { return s.admin.listener.Addr().String() }
+
+// Serve serves until the context ends, then drains.
+func (s *Server) Serve(ctx context.Context) error {
+	// What serves must outlive the signal to stop, to be drained.
+	group, serving := errgroup.WithContext(context.WithoutCancel(ctx))
+	watching, stopWatching := context.WithCancel(serving)
+	for _, p := range []port{s.s3, s.admin} {
+		group.Go(func() error { return p.serve() })
+	}
+	group.Go(func() error { s.cert.Watch(watching, s.config.ReloadPeriod); return nil })
+	group.Go(func() error { s.ring.Watch(watching, s.config.ReloadPeriod); return nil })
+	s.config.Log.Info("serving", zap.String("s3", s.S3Address()), zap.String("admin", s.AdminAddress()))
+
+	select {
+	case <-ctx.Done():
+	case <-serving.Done():
+	}
+	err := s.drain(context.WithoutCancel(ctx))
+	stopWatching()
+	s.transport.CloseIdleConnections()
+	return errors.Join(group.Wait(), err)
+}
+
+func (p port) serve() error {
+	if err := p.server.Serve(p.listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve %s: %w", p.listener.Addr(), err)
+	}
+	return nil
+}
+
+// drain says that the gateway is not ready any more, leaves time for that to be seen, and finishes what is running. The
+// admin port goes last: Garage's preStop hook waits there for the end of the drain.
+func (s *Server) drain(ctx context.Context) error {
+	s.readiness.Drain()
+	s.config.Log.Info("stopping")
+	time.Sleep(s.config.DrainDelay)
+	ctx, cancel := context.WithTimeout(ctx, s.config.DrainTimeout)
+	defer cancel()
+	var errs []error
+	for _, p := range []port{s.s3, s.admin} {
+		if err := p.server.Shutdown(ctx); err != nil {
+			s.config.Log.Warn("requests cut off by the end of the drain", zap.Error(err))
+			errs = append(errs, p.server.Close())
+		}
+	}
+	s.config.Log.Info("stopped")
+	return errors.Join(errs...)
+}
