@@ -12,7 +12,7 @@ export GARAGE_BINARY ?= $(CACHE)/garage-2.5.0/bin/garage
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI := $(CACHE)/golangci-lint-$(GOLANGCI_VERSION)/golangci-lint
 CONTROLLER_GEN := sigs.k8s.io/controller-tools/cmd/controller-gen@v0.20.0
-MODULES := . tests/sandbox tests/demo tests/e2e
+MODULES := . tests/sandbox tests/chart tests/demo tests/e2e
 
 .PHONY: help demo down up test unit e2e lint generate check-generate tools
 

@@ -10,9 +10,10 @@ import (
 // handler is the body of a hook.
 type handler = pkg.HookFunc[*pkg.HookInput]
 
-// Orders of the hooks that run before the chart is applied. Certificates come earlier, at the order their own hook has.
+// Orders of the hooks that run before the chart is applied.
 const (
-	orderPlan = 10 + 10*iota
+	orderCertificates = 10 + 10*iota
+	orderPlan
 	orderKeys
 	orderSecrets
 	orderClaims

@@ -44,6 +44,7 @@ const (
 	KeyRingSecret        = "key-ring"
 	KeyRingKey           = "ring.json"
 	TLSSecret            = "tls"
+	CASecret             = "ca"
 	CAKey                = "ca.crt"
 	S3Service            = "s3"
 	GatewayService       = "s3-gateway"

@@ -52,7 +52,9 @@ tolerations:
   command: [/garage, -c, /etc/garage/garage.toml, server]
   env:
     - name: RUST_LOG
-      value: netapp=warn,garage=info
+      value: netapp=warn,garage=info,garage_api_common=warn
+    - name: NO_COLOR
+      value: "1"
   ports:
     - name: rpc
       containerPort: 3901

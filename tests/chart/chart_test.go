@@ -89,7 +89,7 @@ func (w world) values(t *testing.T) map[string]any {
 			"registry": map[string]any{},
 			"internal": map[string]any{
 				"keyLifetimeSeconds": 1800, "rpcTimeoutMsec": 60000,
-				"tls":     map[string]any{"ca": "CA", "crt": "CRT", "key": "KEY"},
+				"tls":     map[string]any{"ca": "CA", "caKey": "CA KEY", "crt": "CRT", "key": "KEY"},
 				"keyRing": `{"keys":[]}`,
 				"planes":  map[string]any{"a": planeSecrets()},
 				"plan":    plan.Decide(w.cluster, w.settings),

@@ -19,9 +19,11 @@ import (
 )
 
 const (
-	masterRole    = "node-role.kubernetes.io/control-plane"
-	readyLimit    = 2 * time.Minute
-	readyInterval = 200 * time.Millisecond
+	masterRole = "node-role.kubernetes.io/control-plane"
+	readyLimit = 2 * time.Minute
+
+	ephemeralStorage = "50Gi"
+	readyInterval    = 200 * time.Millisecond
 )
 
 // admit gives the nodes their roles (the first are the masters) and waits until
@@ -36,6 +38,7 @@ func (c Cluster) admit(ctx context.Context, nodes []node.Node, masters int) erro
 		if err := assign(ctx, client, n.Name, i < masters); err != nil {
 			return err
 		}
+
 	}
 
 	for _, n := range nodes {
@@ -82,7 +85,8 @@ func isReady(object *corev1.Node) bool {
 }
 
 // assign makes the node a master or a worker, by the label and the taint that
-// installers use. It waits for the kubelet to register the node.
+// installers use, and gives it room for Pods. It waits for the kubelet to register
+// the node.
 func assign(ctx context.Context, client kubernetes.Interface, name string, master bool) error {
 	done := func(ctx context.Context) (bool, error) {
 		object, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
@@ -105,6 +109,23 @@ func assign(ctx context.Context, client kubernetes.Interface, name string, maste
 
 	if err := wait.PollUntilContextTimeout(ctx, readyInterval, readyLimit, true, done); err != nil {
 		return fmt.Errorf("give %s its role: %w", name, err)
+	}
+
+	return declareDisk(ctx, client, name)
+}
+
+// declareDisk gives the node room for Pods that request ephemeral storage: its kubelet runs without the isolation of
+// local storage, which needs more of the machine than a network namespace has, and so reports none.
+func declareDisk(ctx context.Context, client kubernetes.Interface, name string) error {
+	room := map[string]string{string(corev1.ResourceEphemeralStorage): ephemeralStorage}
+
+	patch, err := json.Marshal(map[string]any{"status": map[string]any{"capacity": room, "allocatable": room}})
+	if err != nil {
+		return fmt.Errorf("encode the disk of %s: %w", name, err)
+	}
+
+	if _, err := client.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+		return fmt.Errorf("declare the disk of %s: %w", name, err)
 	}
 
 	return nil
