@@ -29,7 +29,7 @@ module: system-s3
 {{- if $own -}}
 {{- printf "%s/system-s3@%s" $own $digest -}}
 {{- else -}}
-{{- printf "%s/%s@%s" $root.Values.global.modulesImages.registry.base $name $digest -}}
+{{- printf "%s@%s" $root.Values.global.modulesImages.registry.base $digest -}}
 {{- end -}}
 {{- end -}}
 

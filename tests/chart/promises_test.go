@@ -232,6 +232,7 @@ func TestChartRefusesToGuess(t *testing.T) {
 		"no secrets":    {reason: "Garage would start as somebody else", remove: []string{"systemS3", "internal", "planes", "a"}, says: "planes.a is absent"},
 		"no key ring":   {reason: "gateways would refuse everything", remove: []string{"systemS3", "internal", "keyRing"}, says: "keyRing is absent"},
 		"no CA":         {reason: "clients would trust nobody", remove: []string{"systemS3", "internal", "tls", "ca"}, says: "tls.ca is absent"},
+		"no key of CA":  {reason: "a new CA would follow", remove: []string{"systemS3", "internal", "tls", "caKey"}, says: "tls.caKey is absent"},
 		"no digest":     {reason: "nothing is pulled by a tag", remove: []string{"global", "modulesImages", "digests", "systemS3", "garage"}, says: "digest of image garage"},
 		"no DNS domain": {reason: "replicas would not find each other", remove: []string{"global", "discovery", "clusterDomain"}, says: "clusterDomain is absent"},
 	}

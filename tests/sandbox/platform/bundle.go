@@ -78,7 +78,7 @@ func buildGo(ctx context.Context, b build) error {
 		return fmt.Errorf("build %s: %w", b.pkg, err)
 	}
 
-	cmd := exec.CommandContext(ctx, "nice", "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", b.out, b.pkg)
+	cmd := exec.CommandContext(ctx, "nice", "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", b.out, b.pkg) //nolint:gosec // The arguments are this package's own.
 	cmd.Dir = b.dir
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
 
@@ -128,12 +128,12 @@ func copyFile(from, to string) error {
 		return fmt.Errorf("copy %s: %w", from, err)
 	}
 
-	data, err := os.ReadFile(from)
+	data, err := os.ReadFile(from) //nolint:gosec // A file of the checkout.
 	if err != nil {
 		return fmt.Errorf("copy %s: %w", from, err)
 	}
 
-	return wrap("copy "+from, os.WriteFile(to, data, privateFile))
+	return wrap("copy "+from, os.WriteFile(to, data, privateFile)) //nolint:gosec // A file of the state directory.
 }
 
 // fingerprint is a digest of all files below the folder: two equal ones are the same release.
@@ -147,7 +147,7 @@ func fingerprint(dir string) (string, error) {
 
 		fmt.Fprintln(sum, strings.TrimPrefix(path, dir)) //nolint:errcheck // A hash does not fail.
 
-		file, err := os.Open(path)
+		file, err := os.Open(path) //nolint:gosec // A file of the state directory.
 		if err != nil {
 			return fmt.Errorf("open %s: %w", path, err)
 		}

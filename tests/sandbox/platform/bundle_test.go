@@ -49,18 +49,18 @@ func TestBundle(t *testing.T) {
 		Global struct {
 			ModulesImages struct {
 				Digests  map[string]map[string]string `json:"digests"`
-				Registry struct {
-					Base string `json:"base"`
-				} `json:"registry"`
 			} `json:"modulesImages"`
 		} `json:"global"`
 		SystemS3 struct {
 			Internal map[string]int64 `json:"internal"`
+			Registry struct {
+				Base string `json:"base"`
+			} `json:"registry"`
 		} `json:"systemS3"`
 	}
 	require.NoError(t, yaml.Unmarshal(data, &values))
 	assert.Equal(t, "sha256:1", values.Global.ModulesImages.Digests["systemS3"]["garage"])
-	assert.Equal(t, "registry.test:5000/system-s3", values.Global.ModulesImages.Registry.Base)
+	assert.Equal(t, "registry.test:5000", values.SystemS3.Registry.Base)
 	assert.Equal(t, map[string]int64{"rpcTimeoutMsec": 10000, "keyLifetimeSeconds": 90}, values.SystemS3.Internal)
 }
 
@@ -93,13 +93,13 @@ func TestEnvIsKept(t *testing.T) {
 
 	dir := statedir.Dir(t.TempDir())
 
-	_, err := loadEnv(dir)
+	_, err := Load(dir)
 	require.ErrorIs(t, err, errNotUp)
 
 	env := Env{Dir: dir, Registry: "registry.test:5000", Options: Options{Modules: []string{"prometheus"}}}
 	require.NoError(t, env.save())
 
-	loaded, err := loadEnv(dir)
+	loaded, err := Load(dir)
 	require.NoError(t, err)
 	assert.Equal(t, env, loaded)
 }

@@ -28,7 +28,7 @@ func Command() *cobra.Command {
 		cmd.AddCommand(&cobra.Command{
 			Use: use, Short: short, Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
-				env, err := loadEnv(statedir.Dir(dir))
+				env, err := Load(statedir.Dir(dir))
 				if err != nil {
 					return err
 				}

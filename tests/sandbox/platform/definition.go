@@ -77,7 +77,7 @@ func (d Definition) Folder() string {
 
 // ReadDefinition reads module.yaml of the module in dir.
 func ReadDefinition(dir string) (Definition, error) {
-	data, err := os.ReadFile(filepath.Join(dir, "module.yaml"))
+	data, err := os.ReadFile(filepath.Join(dir, "module.yaml")) //nolint:gosec // The caller names the module.
 	if err != nil {
 		return Definition{}, fmt.Errorf("read module definition: %w", err)
 	}

@@ -95,8 +95,8 @@ func (e Env) save() error {
 // errNotUp is the answer of commands that look at a platform that was never started.
 var errNotUp = errors.New("no platform here: run `sandbox up` first")
 
-// loadEnv reads the environment that Up saved.
-func loadEnv(dir statedir.Dir) (Env, error) {
+// Load reads the environment that Up saved in the state directory: what tests and commands start from.
+func Load(dir statedir.Dir) (Env, error) {
 	data, err := os.ReadFile(Env{Dir: dir}.path("env.json"))
 	if errors.Is(err, os.ErrNotExist) {
 		return Env{}, errNotUp
@@ -125,13 +125,12 @@ func (e Env) staticValues(def Definition, digests map[string]string) map[string]
 	return map[string]any{
 		"global": map[string]any{"modulesImages": map[string]any{
 			"digests":  map[string]any{def.ValuesKey(): digests},
-			"registry": map[string]any{"base": e.registryBase(), "dockercfg": "", "scheme": "HTTP", "address": e.Registry, "path": "/" + registryPath},
+			"registry": map[string]any{"base": e.Registry + "/deckhouse", "dockercfg": "", "scheme": "HTTP", "address": e.Registry, "path": "/deckhouse"},
 		}},
-		def.ValuesKey(): map[string]any{"internal": internal},
+		// The module comes from a ModuleSource, whose registry Deckhouse puts in.
+		def.ValuesKey(): map[string]any{"internal": internal, "registry": map[string]any{"base": e.Registry}},
 	}
 }
-
-func (e Env) registryBase() string { return e.Registry + "/" + registryPath }
 
 // listenPort is where addon-operator serves metrics.
 func listenPort() string { return strconv.Itoa(operatorPort) }

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// registryPath is the place of the module's images in the registry.
+	// registryPath is the one repository of all the module's images, as Deckhouse releases a module: a digest tells them apart.
 	registryPath = "system-s3"
 	// moduleUser is the user and group that Deckhouse's modules run under.
 	moduleUser = "64535:64535"
@@ -54,7 +54,7 @@ func Images(ctx context.Context, env Env) (map[string]string, error) {
 // push packs an image of one program, at the root under the image's name, and pushes
 // it. Templates may name the program with or without the slash.
 func push(ctx context.Context, env Env, name string, files []image.File) (string, error) {
-	digest, err := image.Push(ctx, env.Registry, registryPath+"/"+name, image.Image{
+	digest, err := image.Push(ctx, env.Registry, registryPath, image.Image{
 		Files: files, Entrypoint: []string{"/" + name}, User: moduleUser, Env: []string{"PATH=/"},
 	})
 

@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	// OperatorProcess and PlatformProcess name the platform's processes in the sandbox's table.
+	// OperatorProcess is addon-operator in the sandbox's table of processes.
 	OperatorProcess = "addon-operator"
+	// PlatformProcess is the process of the stand-ins there.
 	PlatformProcess = "platform"
 
 	operatorPort = 19650
@@ -83,7 +84,7 @@ func operatorDirs(env Env) error {
 
 // locked does the work while no other process of this sandbox does the like.
 func locked(path string, work func() error) error {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, privateFile)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, privateFile) //nolint:gosec // A file of the state directory.
 	if err != nil {
 		return fmt.Errorf("lock %s: %w", path, err)
 	}

@@ -94,26 +94,16 @@ func rulesOf(schema *spec.Schema) ([]rule, error) {
 	return entries, nil
 }
 
-// check evaluates one rule. Numbers are doubles, as on the platform. A rule that
-// speaks of oldSelf waits for an old value; one that asks for an absent key is skipped.
+// check evaluates one rule. A rule that speaks of oldSelf waits for an old value; one
+// that asks for an absent key is skipped.
 func (at rules) check(entry rule) error {
-	env, err := cel.NewEnv(cel.Variable("self", cel.DynType), cel.Variable("oldSelf", cel.DynType))
+	program, transition, err := compile(entry.expression)
 	if err != nil {
-		return fmt.Errorf("prepare rules: %w", err)
+		return fmt.Errorf("%s: %w", at.path, err)
 	}
 
-	ast, issues := env.Compile(entry.expression)
-	if issues.Err() != nil {
-		return fmt.Errorf("%s: compile rule %q: %w", at.path, entry.expression, issues.Err())
-	}
-
-	if at.old == nil && mentionsOld(ast) {
+	if transition && at.old == nil {
 		return nil
-	}
-
-	program, err := env.Program(ast)
-	if err != nil {
-		return fmt.Errorf("%s: prepare rule %q: %w", at.path, entry.expression, err)
 	}
 
 	input, err := at.input()
@@ -122,24 +112,45 @@ func (at rules) check(entry rule) error {
 	}
 
 	answer, _, err := program.Eval(input)
-
-	switch {
-	case err != nil && strings.Contains(err.Error(), "no such key:"):
+	if err != nil && strings.Contains(err.Error(), "no such key:") {
 		return nil
-	case err != nil:
+	}
+
+	if err != nil {
 		return fmt.Errorf("%s: evaluate rule %q: %w", at.path, entry.expression, err)
 	}
 
 	holds, ok := answer.Value().(bool)
-
-	switch {
-	case !ok:
+	if !ok {
 		return fmt.Errorf("%s: evaluate rule %q: %w", at.path, entry.expression, errNotBool)
-	case !holds:
-		return &RefusalError{Reason: at.path + ": " + entry.message}
-	default:
-		return nil
 	}
+
+	if !holds {
+		return &RefusalError{Reason: at.path + ": " + entry.message}
+	}
+
+	return nil
+}
+
+// compile makes a rule ready to evaluate and tells whether it speaks of oldSelf.
+// Numbers are doubles, as on the platform.
+func compile(expression string) (cel.Program, bool, error) {
+	env, err := cel.NewEnv(cel.Variable("self", cel.DynType), cel.Variable("oldSelf", cel.DynType))
+	if err != nil {
+		return nil, false, fmt.Errorf("prepare rules: %w", err)
+	}
+
+	ast, issues := env.Compile(expression)
+	if issues.Err() != nil {
+		return nil, false, fmt.Errorf("compile rule %q: %w", expression, issues.Err())
+	}
+
+	program, err := env.Program(ast)
+	if err != nil {
+		return nil, false, fmt.Errorf("prepare rule %q: %w", expression, err)
+	}
+
+	return program, mentionsOld(ast), nil
 }
 
 func (at rules) input() (map[string]any, error) {

@@ -24,7 +24,7 @@ type Settings struct {
 
 // ReadSettings reads the schema of the module in dir. A module without one accepts no setting at all.
 func ReadSettings(dir string) (Settings, error) {
-	data, err := os.ReadFile(filepath.Join(dir, "openapi", "config-values.yaml"))
+	data, err := os.ReadFile(filepath.Join(dir, "openapi", "config-values.yaml")) //nolint:gosec // The caller names the module.
 	if errors.Is(err, os.ErrNotExist) {
 		data, err = []byte("type: object"), nil
 	}
@@ -83,10 +83,10 @@ func (s Settings) Check(change Change) error {
 
 // checkVersion accepts only the newest version: the stand-in has no conversions.
 func (s Settings) checkVersion(version int) error {
-	switch {
-	case version == s.version:
+	switch version {
+	case s.version:
 		return nil
-	case version == 0:
+	case 0:
 		return &RefusalError{Reason: fmt.Sprintf("spec.version is required with spec.settings; the newest is %d", s.version)}
 	default:
 		return &RefusalError{Reason: fmt.Sprintf("spec.version: unknown version %d of the settings; the newest is %d", version, s.version)}

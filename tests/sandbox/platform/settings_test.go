@@ -50,7 +50,7 @@ func TestSettingsCheck(t *testing.T) {
 		},
 		"unknown key below": {
 			reason: "at every level", version: 1,
-			new: map[string]any{"nested": map[string]any{"nmae": "x"}}, want: "nmae",
+			new: map[string]any{"nested": map[string]any{"title": "x"}}, want: "title",
 		},
 		"empty class": {
 			reason: "a string has a least length", version: 1,

@@ -114,7 +114,11 @@ func Errors(env Env, limit int) []string {
 // it tells of none. What is not JSON but a panic is an error as it stands.
 func errorIn(line string) string {
 	var entry struct {
-		Level, Time, Logger, Msg, Error string
+		Level  string `json:"level"`
+		Time   string `json:"time"`
+		Logger string `json:"logger"`
+		Msg    string `json:"msg"`
+		Error  string `json:"error"`
 	}
 	if json.Unmarshal([]byte(line), &entry) != nil {
 		if strings.HasPrefix(line, "panic:") {

@@ -29,21 +29,21 @@ func Up(ctx context.Context, env Env) error {
 		return err
 	}
 
-	say("building the module's images and pushing them to %s", env.Registry)
+	sayf("building the module's images and pushing them to %s", env.Registry)
 
 	digests, err := Images(ctx, env)
 	if err != nil {
 		return err
 	}
 
-	say("assembling the module's bundle, its hooks included")
+	sayf("assembling the module's bundle, its hooks included")
 
 	fresh, err := Bundle(ctx, env, digests)
 	if err != nil {
 		return err
 	}
 
-	say("starting the Deckhouse stand-ins and addon-operator")
+	sayf("starting the Deckhouse stand-ins and addon-operator")
 
 	if err := install(ctx, env); err != nil {
 		return err
@@ -60,9 +60,9 @@ func Up(ctx context.Context, env Env) error {
 	return StartOperator(ctx, env)
 }
 
-// say tells whoever waits what the platform is doing.
-func say(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "platform: "+format+"\n", args...) //nolint:errcheck // Progress only.
+// sayf tells whoever waits what the platform is doing.
+func sayf(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "platform: "+format+"\n", args...)
 }
 
 // Down ends the platform's processes. The module's objects stay in the cluster.
