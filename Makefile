@@ -36,7 +36,7 @@ down: $(SANDBOX) ## take the sandbox away
 	@$(SANDBOX) down
 
 unit: tools ## unit, schema, template and contract tests
-	@for m in $(MODULES); do echo "== go test $$m"; (cd $$m && go vet ./... && go test -timeout 15m $$(go list ./... | grep -v /tests/e2e)); done
+	@for m in $(MODULES); do echo "== go test $$m"; (cd $$m && go vet ./... && go test -count=1 -timeout 15m $$(go list ./... | grep -v /tests/e2e)); done
 
 e2e: ## end-to-end tests on the sandbox that is up
 	@cd tests/e2e && go test -count=1 -timeout 30m -v ./...
@@ -49,7 +49,8 @@ lint: $(GOLANGCI) ## golangci-lint over every Go module
 	@for m in $(MODULES); do echo "== lint $$m"; (cd $$m && $(GOLANGCI) run -c $(CURDIR)/.golangci.yml ./...); done
 
 generate: ## CRD and deepcopy from the Go types
-	@go run $(CONTROLLER_GEN) object paths=./lib/api/... crd paths=./lib/api/... output:crd:dir=crds
+	@go run $(CONTROLLER_GEN) object paths=./lib/api/...
+	@go run $(CONTROLLER_GEN) crd paths=./lib/api/... output:crd:stdout > crds/systembucket.yaml
 
 check-generate: generate
 	@git diff --exit-code -- crds lib/api || { echo "generated files are stale: run make generate and commit" >&2; exit 1; }

@@ -34,8 +34,9 @@ const (
 // OpenSSL takes for a self-signed certificate.
 var _ = registry.RegisterFunc(certificatesConfig(), guarded(issueCertificates))
 
-// pairSnapshot is a certificate with its key.
+// pairSnapshot is a certificate with its key, and for a serving certificate the CA that vouches for it.
 type pairSnapshot struct {
+	CA   []byte `json:"ca,omitempty"`
 	Cert []byte `json:"cert"`
 	Key  []byte `json:"key"`
 }
@@ -64,7 +65,7 @@ func certificatesConfig() *pkg.HookConfig {
 		Schedule:     []pkg.ScheduleConfig{{Name: "renewal", Crontab: "42 4 * * *"}},
 		Kubernetes: []pkg.KubernetesConfig{
 			secret(caSnapshotName, names.CASecret, `{cert: .data."ca.crt", key: .data."ca.key"}`),
-			secret(leafSnapshotName, names.TLSSecret, `{cert: .data."tls.crt", key: .data."tls.key"}`),
+			secret(leafSnapshotName, names.TLSSecret, `{ca: .data."ca.crt", cert: .data."tls.crt", key: .data."tls.key"}`),
 		},
 	}
 }
@@ -78,50 +79,68 @@ func issueCertificates(_ context.Context, input *pkg.HookInput) error {
 		Crt:   input.Values.Get(tlsPath + ".crt").String(),
 		Key:   input.Values.Get(tlsPath + ".key").String(),
 	}
-	ca, err := authority(input, known)
+	ca, err := kept(input, caSnapshotName, pairSnapshot{Cert: []byte(known.CA), Key: []byte(known.CAKey)})
 	if err != nil {
 		return err
 	}
-	leaf, err := kept(input, leafSnapshotName, pairSnapshot{Cert: []byte(known.Crt), Key: []byte(known.Key)})
+	leaf, err := kept(input, leafSnapshotName, pairSnapshot{CA: []byte(known.CA), Cert: []byte(known.Crt), Key: []byte(known.Key)})
 	if err != nil {
 		return err
 	}
-	wanted := hosts(input)
-	if why := outdated(leaf, ca.Cert, wanted, input.DC.GetClock().Now()); why != "" {
-		input.Logger.Info("issuing the serving certificate: " + why)
-		issued, err := certificate.GenerateSelfSignedCert(names.Module, ca,
-			certificate.WithSANs(wanted...),
-			certificate.WithSigningDefaultExpiry(leafLife),
-			certificate.WithSigningDefaultUsage([]string{"signing", "key encipherment", "server auth"}),
-		)
-		if err != nil {
-			return fmt.Errorf("issue the serving certificate: %w", err)
-		}
-		leaf = pairSnapshot{Cert: issued.Cert, Key: issued.Key}
+	now := input.DC.GetClock().Now()
+	authority, err := authorityOf(ca, func() bool { return serves(leaf, leaf.CA, now) })
+	if errors.Is(err, errUnusableCA) {
+		// What is served is good until its end; a failing hook would hold up the whole platform.
+		input.Logger.Warn(err.Error())
+		input.Values.Set(tlsPath, tlsValues{CA: string(leaf.CA), CAKey: string(ca.Key), Crt: string(leaf.Cert), Key: string(leaf.Key)})
+		return nil
 	}
-	input.Values.Set(tlsPath, tlsValues{CA: string(ca.Cert), CAKey: string(ca.Key), Crt: string(leaf.Cert), Key: string(leaf.Key)})
+	if err != nil {
+		return err
+	}
+	if leaf, err = serving(input, authority, leaf); err != nil {
+		return err
+	}
+	input.Values.Set(tlsPath, tlsValues{CA: string(authority.Cert), CAKey: string(authority.Key), Crt: string(leaf.Cert), Key: string(leaf.Key)})
 	return nil
 }
 
-// authority is the CA of the Secret, else of the values, else a new one. One that exists and cannot be used is an
-// error: a new one would lock out every client that trusts the old.
-func authority(input *pkg.HookInput, known tlsValues) (*certificate.Authority, error) {
-	pair, err := kept(input, caSnapshotName, pairSnapshot{Cert: []byte(known.CA), Key: []byte(known.CAKey)})
+var errUnusableCA = fmt.Errorf("secret %s/%s holds no usable CA, so the serving certificate cannot be renewed: restore it from a backup, or delete it together with Secret %s to have a new CA made, which every consumer must then be restarted to trust",
+	names.Namespace, names.CASecret, names.TLSSecret)
+
+// authorityOf is the CA of the pair, or a new one where there is none. A new one locks out every client that trusts the
+// old, so a broken CA is replaced only when what it vouched for cannot be served either; else the error is errUnusableCA.
+func authorityOf(ca pairSnapshot, served func() bool) (*certificate.Authority, error) {
+	if _, err := tls.X509KeyPair(ca.Cert, ca.Key); err == nil {
+		return &certificate.Authority{Cert: ca.Cert, Key: ca.Key}, nil
+	}
+	if served() {
+		return nil, errUnusableCA
+	}
+	made, err := certificate.GenerateCA(names.Module+"-ca", certificate.WithCAExpiry(caLife))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("make the CA: %w", err)
 	}
-	if len(pair.Cert) == 0 && len(pair.Key) == 0 {
-		made, err := certificate.GenerateCA(names.Module+"-ca", certificate.WithCAExpiry(caLife))
-		if err != nil {
-			return nil, fmt.Errorf("make the CA: %w", err)
-		}
-		return made, nil
+	return made, nil
+}
+
+// serving is the certificate that there is, or a new one when it is time.
+func serving(input *pkg.HookInput, ca *certificate.Authority, leaf pairSnapshot) (pairSnapshot, error) {
+	wanted := hosts(input)
+	why := outdated(leaf, ca.Cert, wanted, input.DC.GetClock().Now())
+	if why == "" {
+		return leaf, nil
 	}
-	if _, err := tls.X509KeyPair(pair.Cert, pair.Key); err != nil {
-		return nil, fmt.Errorf("secret %s/%s holds no usable CA: restore it from a backup, or delete it to have a new CA made, which every consumer must then be restarted to trust",
-			names.Namespace, names.CASecret)
+	input.Logger.Info("issuing the serving certificate: " + why)
+	issued, err := certificate.GenerateSelfSignedCert(names.Module, ca,
+		certificate.WithSANs(wanted...),
+		certificate.WithSigningDefaultExpiry(leafLife),
+		certificate.WithSigningDefaultUsage([]string{"signing", "key encipherment", "server auth"}),
+	)
+	if err != nil {
+		return pairSnapshot{}, fmt.Errorf("issue the serving certificate: %w", err)
 	}
-	return &certificate.Authority{Cert: pair.Cert, Key: pair.Key}, nil
+	return pairSnapshot{Cert: issued.Cert, Key: issued.Key}, nil
 }
 
 // kept is the pair in the snapshot, else the one in the values.
@@ -138,26 +157,34 @@ func kept(input *pkg.HookInput, snapshot string, known pairSnapshot) (pairSnapsh
 
 // outdated tells why the certificate must be issued anew; empty when it need not.
 func outdated(leaf pairSnapshot, ca []byte, wanted []string, now time.Time) string {
-	pair, err := tls.X509KeyPair(leaf.Cert, leaf.Key)
-	if err != nil {
-		return "there is none that can be used"
+	if !serves(leaf, ca, now) {
+		return "there is none that the CA vouches for"
 	}
-	cert, err := x509.ParseCertificate(pair.Certificate[0])
-	if err != nil {
+	cert, err := certificate.ParseCertificate(leaf.Cert)
+	switch {
+	case err != nil:
 		return "it cannot be read"
-	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(ca)
-	if _, err := cert.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now}); err != nil {
-		return "the CA does not vouch for it"
-	}
-	if cert.NotAfter.Sub(now) < leafSpare {
+	case cert.NotAfter.Sub(now) < leafSpare:
 		return "its end is near"
-	}
-	if !slices.Equal(slices.Sorted(slices.Values(cert.DNSNames)), slices.Sorted(slices.Values(wanted))) {
+	case !slices.Equal(slices.Sorted(slices.Values(cert.DNSNames)), slices.Sorted(slices.Values(wanted))):
 		return "the host names changed"
 	}
 	return ""
+}
+
+// serves tells whether clients that trust the CA accept the certificate now.
+func serves(leaf pairSnapshot, ca []byte, now time.Time) bool {
+	if _, err := tls.X509KeyPair(leaf.Cert, leaf.Key); err != nil {
+		return false
+	}
+	cert, err := certificate.ParseCertificate(leaf.Cert)
+	if err != nil {
+		return false
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(ca)
+	_, err = cert.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now})
+	return err == nil
 }
 
 // hosts are the names that clients use, with and without the cluster's domain; the wildcard is for virtual-host style.

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,7 +32,7 @@ func certificateSecrets(r running) string {
 	}
 	return state(
 		fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: ca, namespace: d8-system-s3}\ndata: {ca.crt: %s, ca.key: %s}", value("ca"), value("caKey")),
-		fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: tls, namespace: d8-system-s3}\ndata: {tls.crt: %s, tls.key: %s}", value("crt"), value("key")),
+		fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: tls, namespace: d8-system-s3}\ndata: {ca.crt: %s, tls.crt: %s, tls.key: %s}", value("ca"), value("crt"), value("key")),
 	)
 }
 
@@ -86,10 +87,24 @@ func TestCAOutlivesItsCertificates(t *testing.T) {
 	})
 }
 
-func TestUnusableCAIsNotReplaced(t *testing.T) {
+func TestBrokenCAIsReplacedOnlyWhenNothingCanBeServed(t *testing.T) {
+	const broken = "apiVersion: v1\nkind: Secret\nmetadata: {name: ca, namespace: d8-system-s3}\ndata: {ca.crt: bm90LXF1b3RlZA==}"
 	r := onHarness(t, certificatesConfig(), issueCertificates)
-	r.KubeStateSet("apiVersion: v1\nkind: Secret\nmetadata: {name: ca, namespace: d8-system-s3}\ndata: {ca.crt: bm90LXF1b3RlZA==}")
-	r.RunHook()
-	require.ErrorContains(t, r.HookError(), "secret d8-system-s3/ca holds no usable CA")
-	require.NotContains(t, r.HookError().Error(), "not-quoted")
+	r.KubeStateSet("")
+	r.run()
+	old, _ := servingCertificate(t, r)
+	ca := r.ValuesGet(tlsPath + ".ca").String()
+	served := strings.SplitN(certificateSecrets(r), "---\n", 2)[1]
+
+	r.KubeStateSet(state(broken, served))
+	r.run()
+	kept, _ := servingCertificate(t, r)
+	require.Equal(t, old.SerialNumber, kept.SerialNumber, "clients are served on")
+	require.Equal(t, ca, r.ValuesGet(tlsPath+".ca").String(), "and trust what they trusted")
+	require.Contains(t, r.LoggerOutput().String(), "secret d8-system-s3/ca holds no usable CA")
+	require.NotContains(t, r.LoggerOutput().String(), "not-quoted")
+
+	r.DependencyContainer().SetClock(clockwork.NewFakeClockAt(old.NotAfter.Add(time.Hour)))
+	r.run()
+	require.NotEqual(t, ca, r.ValuesGet(tlsPath+".ca").String(), "nothing could be served any more")
 }

@@ -31,31 +31,39 @@ func growClaims(_ context.Context, input *pkg.HookInput) error {
 	if err != nil {
 		return err
 	}
-	classes, err := observeClasses(input.Snapshots)
+	expandable, err := expandableClasses(input.Snapshots)
 	if err != nil {
 		return err
-	}
-	expandable := map[string]bool{}
-	for _, c := range classes {
-		expandable[c.Name] = c.Expandable
 	}
 	claims, err := objectpatch.UnmarshalToStruct[claimSnapshot](input.Snapshots, claimsSnapshot)
 	if err != nil {
 		return fmt.Errorf("read PersistentVolumeClaims: %w", err)
 	}
 	for _, c := range claims {
-		plane, ok := planeOf(p, c.Plane)
-		if !ok || plane.Frozen != "" || !c.Bound || !expandable[c.Class] || bytesOf(c.Size) >= plane.VolumeBytes {
-			continue
+		plane, ok := livingPlane(p, c.Plane)
+		if ok && c.Bound && expandable[c.Class] && bytesOf(c.Size) < plane.VolumeBytes {
+			input.PatchCollector.PatchWithMerge(storageRequest(plane.VolumeSize), "v1", "PersistentVolumeClaim", names.Namespace, c.Name)
 		}
-		input.PatchCollector.PatchWithMerge(storageRequest(plane.VolumeSize), "v1", "PersistentVolumeClaim", names.Namespace, c.Name)
 	}
 	return nil
 }
 
-func planeOf(p plan.Plan, id string) (plan.Plane, bool) {
+func expandableClasses(snapshots pkg.Snapshots) (map[string]bool, error) {
+	classes, err := observeClasses(snapshots)
+	if err != nil {
+		return nil, err
+	}
+	expandable := map[string]bool{}
+	for _, c := range classes {
+		expandable[c.Name] = c.Expandable
+	}
+	return expandable, nil
+}
+
+// livingPlane is the plane of the id, unless it is to be left as it is.
+func livingPlane(p plan.Plan, id string) (plan.Plane, bool) {
 	for _, plane := range p.Planes {
-		if plane.ID == id {
+		if plane.ID == id && plane.Frozen == "" {
 			return plane, true
 		}
 	}

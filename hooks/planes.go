@@ -93,7 +93,7 @@ func (r *remains) observed(id string, remembered gjson.Result) plan.ObservedPlan
 	}
 	o.Known = err == nil
 	if _, secretErr := r.readBack(remembered); o.Known && secretErr != nil {
-		err = fmt.Errorf("Secret %s: %w; put it back from a backup, or, if the data is not needed, delete the StatefulSet %s and the PersistentVolumeClaims %s", object, secretErr, object, r.claimNames())
+		err = fmt.Errorf("its Secret %s: %w; put it back from a backup, or, if the data is not needed, delete the StatefulSet %s and the PersistentVolumeClaims %s", object, secretErr, object, r.claimNames())
 	}
 	if err != nil {
 		o.Unreadable = fmt.Sprintf("The store stays as it is, because plane %s cannot be put together: %s.", id, err)

@@ -33,8 +33,8 @@ func replaceStatefulSets(_ context.Context, input *pkg.HookInput) error {
 		return fmt.Errorf("read StatefulSets: %w", err)
 	}
 	for _, s := range sets {
-		plane, ok := planeOf(p, s.Plane)
-		if !ok || plane.Frozen != "" || s.Deleting || bytesOf(s.Size) == plane.VolumeBytes {
+		plane, ok := livingPlane(p, s.Plane)
+		if !ok || s.Deleting || bytesOf(s.Size) == plane.VolumeBytes {
 			continue
 		}
 		input.PatchCollector.DeleteNonCascading("apps/v1", "StatefulSet", names.Namespace, s.Name)

@@ -48,7 +48,7 @@ func TestBundle(t *testing.T) {
 	var values struct {
 		Global struct {
 			ModulesImages struct {
-				Digests  map[string]map[string]string `json:"digests"`
+				Digests map[string]map[string]string `json:"digests"`
 			} `json:"modulesImages"`
 		} `json:"global"`
 		SystemS3 struct {
