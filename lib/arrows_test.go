@@ -39,8 +39,8 @@ var arrows = map[string][]string{
 }
 
 type listed struct {
-	ImportPath string
-	Imports    []string
+	ImportPath string   `json:"ImportPath"`
+	Imports    []string `json:"Imports"`
 }
 
 func packages(t *testing.T) []listed {

@@ -66,16 +66,15 @@ func prepareCommand() *cobra.Command {
 
 func serveCommand() *cobra.Command {
 	c := serving.Default()
-	if domain, ok := os.LookupEnv("CLUSTER_DOMAIN"); ok {
-		c.ClusterDomain = domain
-	}
 	level := "info"
-	if named, ok := os.LookupEnv("LOG_LEVEL"); ok {
-		level = named
+	for name, setting := range map[string]*string{"CLUSTER_DOMAIN": &c.ClusterDomain, "VOLUME": &c.VolumeDir, "LOG_LEVEL": &level} {
+		if value, ok := os.LookupEnv(name); ok {
+			*setting = value
+		}
 	}
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Serve S3 and the admin API with TLS until a signal to stop (CLUSTER_DOMAIN and LOG_LEVEL from the environment)",
+		Short: "Serve S3 and the admin API with TLS until a signal to stop (CLUSTER_DOMAIN, VOLUME and LOG_LEVEL from the environment)",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			log, err := logger(level)

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/xml"
+	"errors"
 	"net/http"
 	"time"
 
@@ -147,12 +148,25 @@ func (e *exchange) logKey() {
 // logRefusal is the line of a request that got no key. What the client did wrong is its business to report; it is
 // written once here so that an administrator can find the reason by the request id.
 func (e *exchange) logRefusal(answer access.Error, err error) {
-	fields := append(e.fields(), "code", answer.Code, "reason", err.Error())
+	fields := append(e.fields(), "code", answer.Code, "reason", reason(answer, err))
 	if answer.Status >= http.StatusInternalServerError || answer.Is(errUnreachable) {
 		e.handler.Log.Error(nil, "key not issued", fields...)
 		return
 	}
 	e.handler.Log.Info("key refused", fields...)
+}
+
+// reason is the cause that the client is not told, else what it is told.
+func reason(answer access.Error, err error) string {
+	var r refusal
+	switch {
+	case errors.As(err, &r):
+		return r.cause.Error()
+	case errors.As(err, new(access.Error)):
+		return answer.Message
+	default:
+		return err.Error()
+	}
 }
 
 // fields are what is known of the exchange so far; what is not known is left out.

@@ -55,6 +55,14 @@ tolerations:
       value: netapp=warn,garage=info,garage_api_common=warn
     - name: NO_COLOR
       value: "1"
+  lifecycle:
+    # Garage and its gateway get the signal to stop together, and Garage cuts connections after 10 s. Here it waits
+    # until the gateway has finished the requests that run.
+    preStop:
+      httpGet:
+        scheme: HTTPS
+        port: 8444
+        path: /gateway/v1/drained
   ports:
     - name: rpc
       containerPort: 3901
@@ -73,20 +81,13 @@ tolerations:
       readOnly: true
 {{- end -}}
 
-{{- /* garage-gateway (list . $plane): the only way in. */ -}}
+{{- /* garage-gateway: the only way in. */ -}}
 {{- define "system-s3.garage-gateway" -}}
-{{- $root := index . 0 -}}
-{{- $plane := index . 1 -}}
+{{- $root := . -}}
 - name: gateway
   image: {{ include "system-s3.image" (list $root "gateway") }}
   command: [/gateway, serve]
   env:
-    {{- include "system-s3.field-env" (list "POD_NAME" "metadata.name") | nindent 4 }}
-    {{- include "system-s3.field-env" (list "POD_IP" "status.podIP") | nindent 4 }}
-    - name: PLANE
-      value: {{ $plane.id | quote }}
-    - name: EPOCH
-      value: {{ int $plane.epoch | quote }}
     - name: VOLUME
       value: /var/lib/garage
     - name: CLUSTER_DOMAIN
@@ -123,8 +124,6 @@ tolerations:
   volumeMounts:
     - name: data
       mountPath: /var/lib/garage
-    - name: run
-      mountPath: /run/garage
     - name: plane
       mountPath: /etc/system-s3/plane
       readOnly: true

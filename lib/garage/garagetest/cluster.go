@@ -62,7 +62,7 @@ func Binary(t testing.TB) string {
 		require.NoError(t, err, "find the cache folder")
 		path = filepath.Join(cache, cachedBinary)
 	}
-	_, err := os.Stat(path)
+	_, err := os.Stat(path) //nolint:gosec // whoever runs the tests chooses the binary
 	require.NoErrorf(t, err, "Garage's binary is missing: build it (make garage) or name it in %s", binaryVariable)
 	return path
 }

@@ -18,6 +18,10 @@ const (
 
 // makeDir makes the directory and its parents, leaving an existing one as it is.
 func makeDir(path string) error {
+	// The parent of one that exists may be read-only, which some file systems refuse to sync.
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return nil
+	}
 	if err := os.MkdirAll(path, dirMode); err != nil {
 		return err
 	}
@@ -40,7 +44,7 @@ func writeSynced(path string, data []byte) (err error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode) //nolint:gosec // the path is configuration
 	if err != nil {
 		return err
 	}
@@ -84,7 +88,7 @@ func freeName(path string) (string, error) {
 
 // syncDir makes a rename or a new entry survive a power loss.
 func syncDir(path string) (err error) {
-	dir, err := os.Open(path)
+	dir, err := os.Open(path) //nolint:gosec // the path is configuration
 	if err != nil {
 		return err
 	}

@@ -159,8 +159,9 @@ func readPlane(c Config) (plane, error) {
 	if err != nil {
 		return plane{}, err
 	}
+	files := os.DirFS(c.PlaneDir)
 	read := func(key string) []byte {
-		data, readErr := os.ReadFile(filepath.Join(c.PlaneDir, key))
+		data, readErr := fs.ReadFile(files, key)
 		if readErr != nil {
 			err = errors.Join(err, fmt.Errorf("read the plane's secret: %w", readErr))
 		}

@@ -114,7 +114,7 @@ func (p *Probe) askS3(ctx context.Context) error {
 		return nil
 	}
 	if response.StatusCode == http.StatusForbidden {
-		return errors.New("Garage does not know the internal key yet")
+		return errors.New("the node does not know the internal key yet")
 	}
-	return fmt.Errorf("Garage's S3 answered with status %d", response.StatusCode)
+	return fmt.Errorf("the node's S3 answered with status %d", response.StatusCode)
 }

@@ -3,6 +3,7 @@ package s3
 import (
 	"crypto/rand"
 	"encoding/xml"
+	"errors"
 	"net/http"
 	"strconv"
 	"time"
@@ -60,13 +61,29 @@ func (x *exchange) finish() {
 		}
 	}
 	switch {
-	case x.failure == nil:
+	case x.failure == nil || isOrdinary(x.out.status):
 		x.handler.Log.Debug("request", fields...)
-	case x.out.status >= http.StatusInternalServerError:
+	case errors.Is(x.failure, errClientGone):
+		x.handler.Log.Debug("request broken off by the client", append(fields, zap.Error(x.failure))...)
+	case isOurs(x.out.status):
 		x.handler.Log.Warn("request failed", append(fields, zap.Error(x.failure))...)
 	default:
 		x.handler.Log.Info("request refused", append(fields, zap.Error(x.failure))...)
 	}
+}
+
+// isOrdinary tells the errors that clients ask for all day, such as whether an object is there.
+func isOrdinary(status int) bool {
+	switch status {
+	case http.StatusNotFound, http.StatusPreconditionFailed, http.StatusRequestedRangeNotSatisfiable:
+		return true
+	}
+	return false
+}
+
+// isOurs tells the errors that are not the client's doing.
+func isOurs(status int) bool {
+	return status >= http.StatusInternalServerError && status != http.StatusNotImplemented
 }
 
 // errorBody is S3's form of an error.
@@ -84,8 +101,9 @@ type errorBody struct {
 // when they have sent everything.
 func (x *exchange) refuse(err error) {
 	x.failure = err
-	if x.out.status != 0 {
-		return
+	if errors.Is(err, errClientGone) {
+		// Not even an empty answer, which would read as success.
+		panic(http.ErrAbortHandler)
 	}
 	x.body.drain(x.out)
 	s3Error := asError(err)

@@ -19,11 +19,12 @@ var errTimeout = access.Error{
 // errClientGone is told to the log only.
 var errClientGone = errors.New("the client has left")
 
-// hopByHop are the headers that belong to one connection, and Garage's own that say nothing to clients.
-func hopByHop(name string) bool {
+// staysHere are the headers that belong to one connection, and Garage's own. The version is one that nobody could ask
+// for: buckets keep none.
+func staysHere(name string) bool {
 	switch name {
 	case "Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer",
-		"Transfer-Encoding", "Upgrade", "Server", requestIDHeader:
+		"Transfer-Encoding", "Upgrade", "Server", "X-Amz-Version-Id", requestIDHeader:
 		return true
 	}
 	return strings.HasPrefix(name, "Access-Control-")
@@ -71,7 +72,7 @@ func (x *exchange) broken(ctx context.Context, err error) error {
 func (x *exchange) pass(ctx context.Context, response *http.Response) error {
 	header := x.out.Header()
 	for name, values := range response.Header {
-		if !hopByHop(name) {
+		if !staysHere(name) {
 			header[name] = values
 		}
 	}
@@ -83,9 +84,14 @@ func (x *exchange) pass(ctx context.Context, response *http.Response) error {
 	if readErr == nil && writeErr == nil {
 		return nil
 	}
-	x.failure = errClientGone
-	if writeErr == nil {
-		x.failure = fmt.Errorf("read Garage's answer: %w", errors.Join(readErr, context.Cause(ctx)))
+	cause := context.Cause(ctx)
+	switch {
+	case errors.Is(cause, errStalled):
+		x.failure = cause
+	case writeErr != nil || x.request.Context().Err() != nil:
+		x.failure = errClientGone
+	default:
+		x.failure = fmt.Errorf("read Garage's answer: %w", readErr)
 	}
 	// The status is out already: only a broken connection tells the client that this is not all.
 	panic(http.ErrAbortHandler)

@@ -15,12 +15,14 @@ import (
 const maxRefusal = 64 << 10
 
 // quotaPrefixes begin the texts by which Garage's AccessDenied tells that a quota is reached.
-func quotaPrefixes() []string { return []string{"Bucket size quota is reached", "Object quota is reached"} }
+func quotaPrefixes() []string {
+	return []string{"Bucket size quota is reached", "Object quota is reached"}
+}
 
 // garageError is Garage's error; it names its own region and path, which are none of the client's business.
 type garageError struct {
-	Code    string
-	Message string
+	Code    string `xml:"Code"`
+	Message string `xml:"Message"`
 }
 
 // refusal turns Garage's error into the one the client gets.
@@ -41,6 +43,24 @@ func (x *exchange) refusal(response *http.Response) error {
 	return translate(response.StatusCode, told)
 }
 
+// These begin the texts by which Garage tells that what it received is not what was announced.
+const (
+	hashMismatch     = "SHA256 checksum verification failed (from x-amz-content-sha256)"
+	checksumMismatch = "Failed to validate checksum"
+)
+
+// translateDigest gives a mismatch the code that AWS has for it.
+func translateDigest(told garageError) access.Error {
+	message := strings.TrimPrefix(told.Message, "Invalid digest: ")
+	switch {
+	case strings.HasPrefix(message, hashMismatch):
+		return access.ErrContentSHA256
+	case strings.HasPrefix(message, checksumMismatch):
+		return access.Error{Code: "BadDigest", Status: http.StatusBadRequest, Message: "The checksum you specified did not match what we received."}
+	}
+	return access.Error{Code: told.Code, Status: http.StatusBadRequest, Message: message}
+}
+
 // translate judges Garage's error. A refusal of our own key is never the client's: by then its request was found good.
 func translate(status int, told garageError) error {
 	cause := fmt.Errorf("Garage answered %d %s: %s", status, told.Code, told.Message) //nolint:staticcheck // a name
@@ -55,6 +75,8 @@ func translate(status int, told garageError) error {
 		return errors.Join(access.ErrSlowDown, cause)
 	case told.Code == "AuthorizationHeaderMalformed":
 		return errors.Join(access.ErrSlowDown, cause)
+	case told.Code == "InvalidDigest":
+		return translateDigest(told)
 	case told.Code == "InternalError":
 		return errors.Join(access.ErrInternal, cause)
 	case status == http.StatusServiceUnavailable:

@@ -1,17 +1,24 @@
 package s3
 
 import (
+	"bytes"
 	"encoding/xml"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"time"
 
 	"go.uber.org/zap"
 )
 
 // maxSTSBody is what STS accepts: a token of 20 000 characters and the rest of the form.
 const maxSTSBody = 64 << 10
+
+// stsBodyTimeout is what a client gets to send its form.
+const stsBodyTimeout = 10 * time.Second
 
 // NewSTS passes STS requests on to the STS service, whose certificate the transport verifies.
 func NewSTS(service *url.URL, transport http.RoundTripper, log *zap.Logger) http.Handler {
@@ -25,9 +32,31 @@ func NewSTS(service *url.URL, transport http.RoundTripper, log *zap.Logger) http
 		},
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, maxSTSBody)
+		if err := takeBody(w, r); err != nil {
+			log.Info("request to STS refused", zap.String("remote", r.RemoteAddr), zap.Error(err))
+			writeSTSError(w, err)
+			return
+		}
 		proxy.ServeHTTP(w, r)
 	})
+}
+
+// takeBody reads the whole form, so that a slow client holds nothing of the STS service.
+func takeBody(w http.ResponseWriter, r *http.Request) error {
+	control := http.NewResponseController(w)
+	if err := control.SetReadDeadline(time.Now().Add(stsBodyTimeout)); err != nil {
+		return fmt.Errorf("bound the reading of the form: %w", err)
+	}
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxSTSBody))
+	if err != nil {
+		return fmt.Errorf("read the form: %w", err)
+	}
+	if err := control.SetReadDeadline(time.Time{}); err != nil {
+		return fmt.Errorf("end the bound on reading: %w", err)
+	}
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
+	r.TransferEncoding = nil
+	return nil
 }
 
 // stsError is STS's own form of an error.

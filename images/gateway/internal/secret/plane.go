@@ -5,8 +5,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/deckhouse/system-s3/lib/names"
 )
@@ -22,7 +22,8 @@ type Plane struct {
 
 // ReadPlane reads the plane's Secret from the directory it is mounted at.
 func ReadPlane(dir string) (Plane, error) {
-	seed, err := os.ReadFile(filepath.Join(dir, names.SeedKey))
+	files := os.DirFS(dir)
+	seed, err := fs.ReadFile(files, names.SeedKey)
 	if err != nil {
 		return Plane{}, fmt.Errorf("read the plane's seed: %w", err)
 	}
@@ -30,7 +31,7 @@ func ReadPlane(dir string) (Plane, error) {
 	if err != nil || len(raw) != seedSize {
 		return Plane{}, errors.New("read the plane's seed: not 64 hexadecimal characters")
 	}
-	token, err := os.ReadFile(filepath.Join(dir, names.AdminTokenKey))
+	token, err := fs.ReadFile(files, names.AdminTokenKey)
 	if err != nil {
 		return Plane{}, fmt.Errorf("read the plane's admin token: %w", err)
 	}

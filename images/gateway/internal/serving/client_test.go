@@ -2,7 +2,6 @@ package serving
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -82,6 +81,7 @@ func objects(t *testing.T, client *s3.Client, prefix string) {
 			Metadata: map[string]string{"colour": "blue  green"},
 		})
 		require.NoError(t, err)
+		require.Empty(t, aws.ToString(out.VersionId), "buckets keep no versions")
 		require.Equal(t, data, get(t, client, key), "size %d", size)
 		head, err := client.HeadObject(t.Context(), &s3.HeadObjectInput{
 			Bucket: aws.String(testBucket), Key: &key, ChecksumMode: types.ChecksumModeEnabled,
@@ -284,12 +284,6 @@ func requireCode(t testing.TB, err error, code string) smithy.APIError {
 	require.ErrorAs(t, err, &failure)
 	require.Equal(t, code, failure.ErrorCode(), failure.ErrorMessage())
 	return failure
-}
-
-// failsWith tells whether the error carries the S3 error code.
-func failsWith(err error, code string) bool {
-	var failure smithy.APIError
-	return errors.As(err, &failure) && failure.ErrorCode() == code
 }
 
 // eventually asks until the answer is yes.

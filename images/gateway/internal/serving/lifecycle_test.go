@@ -21,6 +21,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/deckhouse/system-s3/images/gateway/internal/volume"
 	"github.com/deckhouse/system-s3/lib/access"
 	"github.com/deckhouse/system-s3/lib/garage"
 	"github.com/deckhouse/system-s3/lib/garage/garagetest"
@@ -42,7 +43,7 @@ func TestReadyWhenThisNodeServes(t *testing.T) {
 	require.NoError(t, cluster.Client().ImportKey(t.Context(), garage.Key{AccessKeyID: cluster.KeyID, SecretAccessKey: cluster.KeySecret, Name: "system-s3"}))
 	eventually(t, "ready once the node knows the internal key", func() bool { return r.readyStatus() == http.StatusOK })
 
-	cluster.Nodes[0].Stop()
+	r.stopGarage()
 	eventually(t, "not ready without Garage", func() bool { return r.readyStatus() == http.StatusServiceUnavailable })
 	require.Equal(t, http.StatusOK, r.admin("/livez", "").StatusCode, "restarting the gateway would not help")
 	cluster.Nodes[0].Start(t)
@@ -60,7 +61,7 @@ func TestTheAdminPortAsksForTheToken(t *testing.T) {
 	}
 	require.Equal(t, http.StatusNotFound, r.admin("/metrics", cluster.AdminToken).StatusCode)
 
-	var space struct{ Total, Free int64 }
+	var space volume.Space
 	require.NoError(t, json.NewDecoder(r.admin("/gateway/v1/volume", cluster.AdminToken).Body).Decode(&space))
 	require.Positive(t, space.Total)
 	require.Positive(t, space.Free)
@@ -73,7 +74,7 @@ func TestTheAdminPortAsksForTheToken(t *testing.T) {
 	_, err = through.GetBucketByAlias(t.Context(), "absent")
 	require.True(t, garage.IsAbsent(err), "Garage's own errors come through: %v", err)
 	require.NoError(t, through.DeleteBucket(t.Context(), bucket.ID))
-	cluster.Nodes[0].Stop()
+	r.stopGarage()
 	_, err = through.GetClusterHealth(t.Context())
 	require.Error(t, err)
 	require.False(t, garage.IsAbsent(err), "away is not absent")
@@ -85,7 +86,7 @@ func TestAGarageThatIsAwayIsARetryableError(t *testing.T) {
 	r := newRig(t, cluster, nil)
 	client := r.s3(r.key(testBucket, access.ReadWrite), noRetry)
 	require.NoError(t, putting(testBucket)(t.Context(), client))
-	cluster.Nodes[0].Stop()
+	r.stopGarage()
 	for _, try := range []attempt{putting(testBucket), getting(testBucket)} {
 		began := time.Now()
 		requireCode(t, try(t.Context(), client), "ServiceUnavailable")

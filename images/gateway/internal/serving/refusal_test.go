@@ -173,15 +173,19 @@ func TestEveryErrorIsAnS3Error(t *testing.T) {
 	anonymous := ask(http.MethodGet, "/"+testBucket+"/object")
 	require.Equal(t, http.StatusForbidden, anonymous.StatusCode)
 	require.Equal(t, "application/xml", anonymous.Header.Get("Content-Type"))
-	var body struct{ Code, Message, Resource, RequestId string } //nolint:revive,staticcheck // the name in XML
+	var body struct {
+		Code      string `xml:"Code"`
+		Resource  string `xml:"Resource"`
+		RequestID string `xml:"RequestId"`
+	}
 	data, err := io.ReadAll(anonymous.Body)
 	require.NoError(t, err)
 	require.NoError(t, xml.Unmarshal(data, &body))
 	require.Equal(t, "AccessDenied", body.Code)
 	require.Equal(t, "/"+testBucket+"/object", body.Resource)
-	require.Equal(t, anonymous.Header.Get("X-Amz-Request-Id"), body.RequestId)
-	require.NotEmpty(t, body.RequestId)
-	require.Len(t, r.logs.FilterField(zapString("requestID", body.RequestId)).All(), 1, "the log line has the same id")
+	require.Equal(t, anonymous.Header.Get("X-Amz-Request-Id"), body.RequestID)
+	require.NotEmpty(t, body.RequestID)
+	require.Len(t, r.logs.FilterField(zapString("requestID", body.RequestID)).All(), 1, "the log line has the same id")
 
 	head := ask(http.MethodHead, "/"+testBucket+"/object")
 	require.Equal(t, http.StatusForbidden, head.StatusCode)

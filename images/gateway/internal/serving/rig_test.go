@@ -41,6 +41,7 @@ type rig struct {
 	ca      *authority
 	clock   atomic.Int64 // nanoseconds ahead of the wall clock
 	logs    *observer.ObservedLogs
+	dialTo  string // the address of another gateway, for clients
 	stop    context.CancelFunc
 	stopped chan error
 }
@@ -144,7 +145,11 @@ func (r *rig) keyFor(bucket string, permission access.Permission, life time.Dura
 func (r *rig) http() *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, network, r.server.S3Address())
+			address := r.dialTo
+			if address == "" {
+				address = r.server.S3Address()
+			}
+			return (&net.Dialer{}).DialContext(ctx, network, address)
 		},
 		TLSClientConfig: &tls.Config{RootCAs: r.ca.pool(), MinVersion: tls.VersionTLS12},
 	}}
@@ -163,6 +168,13 @@ func (r *rig) s3(key access.Key, options ...func(*s3.Options)) *s3.Client {
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenSupported,
 		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenSupported,
 	}, options...)
+}
+
+// stopGarage ends Garage, which waits ten seconds for open connections.
+func (r *rig) stopGarage() {
+	r.server.transport.CloseIdleConnections()
+	http.DefaultClient.CloseIdleConnections()
+	r.cluster.Nodes[0].Stop()
 }
 
 func pathStyle(o *s3.Options) { o.UsePathStyle = true }

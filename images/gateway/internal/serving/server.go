@@ -5,9 +5,11 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log"
 	"net"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -134,9 +136,23 @@ func (s *Server) open(ctx context.Context, address string, handler http.Handler)
 		server: &http.Server{
 			Handler: handler, Protocols: protocols,
 			ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
-			ErrorLog: zap.NewStdLog(s.config.Log.Named("http").WithOptions(zap.IncreaseLevel(zap.ErrorLevel))),
+			ErrorLog: log.New(serverLog{s.config.Log.Named("http")}, "", 0),
 		},
 	}, nil
+}
+
+// serverLog is where net/http complains.
+type serverLog struct{ log *zap.Logger }
+
+// Write tells a line. Failed handshakes are the doing of strangers and of probes that only open a connection.
+func (l serverLog) Write(line []byte) (int, error) {
+	text := strings.TrimSpace(string(line))
+	if strings.Contains(text, "TLS handshake error") {
+		l.log.Debug(text)
+	} else {
+		l.log.Error(text)
+	}
+	return len(line), nil
 }
 
 // S3Address is where the S3 port listens.
@@ -151,7 +167,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	group, serving := errgroup.WithContext(context.WithoutCancel(ctx))
 	watching, stopWatching := context.WithCancel(serving)
 	for _, p := range []port{s.s3, s.admin} {
-		group.Go(func() error { return p.serve() })
+		group.Go(p.serve)
 	}
 	group.Go(func() error { s.cert.Watch(watching, s.config.ReloadPeriod); return nil })
 	group.Go(func() error { s.ring.Watch(watching, s.config.ReloadPeriod); return nil })

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
@@ -27,7 +28,9 @@ import (
 )
 
 // unsignedPayload lets the SDK send a body that it cannot read twice.
-func unsignedPayload(stack *middleware.Stack) error { return v4.SwapComputePayloadSHA256ForUnsignedPayloadMiddleware(stack) }
+func unsignedPayload(stack *middleware.Stack) error {
+	return v4.SwapComputePayloadSHA256ForUnsignedPayloadMiddleware(stack)
+}
 
 // zeros is a body of a size that nobody holds in memory.
 func zeros(size int64) io.Reader { return io.LimitReader(zeroReader{}, size) }
@@ -39,8 +42,11 @@ func (zeroReader) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// heapPeak samples the heap while work runs. The client is in this process, too, so what is found bounds both.
+// heapPeak samples the heap while work runs, with a collector that lets little garbage lie. The client is in this
+// process, too, so what is found bounds both.
 func heapPeak(work func()) uint64 {
+	defer debug.SetGCPercent(debug.SetGCPercent(20))
+	runtime.GC()
 	done := make(chan struct{})
 	var peak uint64
 	var sampled sync.WaitGroup

@@ -5,10 +5,10 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/deckhouse/system-s3/lib/names"
@@ -47,7 +47,7 @@ func garageTransport() *http.Transport {
 
 // stsTransport connects to the STS service and trusts our own CA only.
 func stsTransport(tlsDir string) (*http.Transport, error) {
-	data, err := os.ReadFile(filepath.Join(tlsDir, names.CAKey))
+	data, err := fs.ReadFile(os.DirFS(tlsDir), names.CAKey)
 	if err != nil {
 		return nil, fmt.Errorf("read the CA certificate: %w", err)
 	}
