@@ -47,7 +47,7 @@ func main() {
 		os.Exit(2) //nolint:mnd // wrong usage, as the flag package has it
 	}
 	if o == nil {
-		fmt.Fprintln(os.Stdout, version)
+		_, _ = fmt.Fprintln(os.Stdout, version) // whoever closed it does not want to know
 		return
 	}
 	log, err := newLogger(o.level)

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -50,7 +51,7 @@ func (r *Reconciler) publish(ctx context.Context, sb *v1alpha1.SystemBucket, dat
 	if err != nil {
 		return fmt.Errorf("read ConfigMap %s: %w", key, err)
 	}
-	if owner := metav1.GetControllerOf(&present); owner != nil && owner.UID != sb.UID {
+	if isForeign(&present, sb) {
 		return foreignError(key)
 	}
 	changed := present.DeepCopy()
@@ -60,7 +61,7 @@ func (r *Reconciler) publish(ctx context.Context, sb *v1alpha1.SystemBucket, dat
 	}
 	maps.Copy(changed.Labels, wanted.Labels)
 	if !metav1.IsControlledBy(changed, sb) {
-		changed.OwnerReferences = append(slices.Clone(changed.OwnerReferences), wanted.OwnerReferences...)
+		changed.OwnerReferences = slices.Concat(slices.DeleteFunc(changed.OwnerReferences, isController), wanted.OwnerReferences)
 	}
 	if same(&present, changed) {
 		return nil
@@ -69,6 +70,20 @@ func (r *Reconciler) publish(ctx context.Context, sb *v1alpha1.SystemBucket, dat
 		return fmt.Errorf("write ConfigMap %s: %w", key, err)
 	}
 	return nil
+}
+
+// isForeign tells whether the ConfigMap belongs to somebody else. One of an earlier SystemBucket of the same name, which
+// the garbage collector has not reached yet, is taken over.
+func isForeign(present *corev1.ConfigMap, sb *v1alpha1.SystemBucket) bool {
+	owner := metav1.GetControllerOf(present)
+	if owner == nil || owner.UID == sb.UID {
+		return false
+	}
+	return owner.Kind != names.Kind || owner.Name != sb.Name
+}
+
+func isController(reference metav1.OwnerReference) bool {
+	return reference.Controller != nil && *reference.Controller
 }
 
 // create makes the ConfigMap. The cache shows only those with our label, so one that exists in spite of it is foreign.
@@ -90,5 +105,5 @@ func foreignError(key client.ObjectKey) error { return fmt.Errorf("ConfigMap %s 
 
 func same(a, b *corev1.ConfigMap) bool {
 	return maps.Equal(a.Data, b.Data) && len(a.BinaryData) == 0 && maps.Equal(a.Labels, b.Labels) &&
-		len(a.OwnerReferences) == len(b.OwnerReferences)
+		equality.Semantic.DeepEqual(a.OwnerReferences, b.OwnerReferences)
 }

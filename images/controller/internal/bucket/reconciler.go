@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -134,8 +133,9 @@ func (r *Reconciler) dismiss(ctx context.Context, sb *v1alpha1.SystemBucket, sto
 	if !controllerutil.ContainsFinalizer(sb, names.Finalizer) {
 		return reconcile.Result{}, nil
 	}
-	// The id is recorded before anybody can put an object into the bucket: without one there is no data to delete.
-	if sb.Status.BucketID == "" {
+	// The id is recorded before anybody can put an object into the bucket: without one there is no data to delete. Nor
+	// is there any without a plane: a plane that was made once stays in the plan.
+	if sb.Status.BucketID == "" || !store.Exists {
 		return reconcile.Result{}, r.release(ctx, sb)
 	}
 	if store.Connection == nil {
@@ -146,16 +146,15 @@ func (r *Reconciler) dismiss(ctx context.Context, sb *v1alpha1.SystemBucket, sto
 		return reconcile.Result{}, err
 	}
 	err := remove(ctx, store.Connection, wishOf(sb, store.Connection))
-	switch {
-	case err == nil:
+	if err == nil {
 		return reconcile.Result{}, r.release(ctx, sb)
-	case ctx.Err() != nil, garage.IsConflict(err):
-		// There were more objects than a pass can delete, or one arrived in between.
-		return reconcile.Result{RequeueAfter: time.Second}, nil
-	default:
+	}
+	// There may be more objects than a pass can delete, or one arrived in between: that is no trouble.
+	if unfinished := ctx.Err() != nil || garage.IsConflict(err); !unfinished {
 		trouble := no(v1alpha1.ReasonDeleting, fmt.Sprintf("The bucket cannot be deleted now and it is tried again: %v.", err))
 		return reconcile.Result{RequeueAfter: retryInterval}, r.tell(ctx, sb, report{ready: trouble})
 	}
+	return reconcile.Result{RequeueAfter: time.Second}, nil
 }
 
 func (r *Reconciler) addFinalizer(ctx context.Context, sb *v1alpha1.SystemBucket) error {
@@ -203,7 +202,7 @@ func (r *Reconciler) tell(ctx context.Context, sb *v1alpha1.SystemBucket, found 
 	sb.Status.ObservedGeneration = sb.Generation
 	if found.bucket != nil {
 		sb.Status.BucketName, sb.Status.BucketID = found.name, found.bucket.ID
-		sb.Status.Used = resource.NewQuantity(found.bucket.Bytes, resource.BinarySI)
+		sb.Status.Used = use(found.bucket.Bytes)
 		sb.Status.Objects = &found.bucket.Objects
 		set(sb, v1alpha1.ConditionQuotaAvailable, quota(*found.bucket))
 	}

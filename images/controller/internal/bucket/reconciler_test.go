@@ -283,6 +283,43 @@ func TestDeleteWithoutBucket(t *testing.T) {
 	assert.True(t, s.gone(), "there is no data, so nothing is waited for")
 }
 
+func TestDeleteWhileTheStoreIsAway(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	sb := s.get()
+	sb.Finalizers = []string{names.Finalizer}
+	require.NoError(t, s.client.Update(t.Context(), sb))
+	sb.Status.BucketID = "recorded"
+	require.NoError(t, s.client.Status().Update(t.Context(), sb))
+	require.NoError(t, s.client.Delete(t.Context(), sb))
+	s.board.Post(backend.Store{Exists: true, Ready: plan.Verdict{Reason: plan.ReasonQuorumLost, Message: "1 of 3."}})
+	s.pass()
+	assert.Equal(t, "Deleting", s.ready().Reason)
+	assert.Contains(t, s.ready().Message, "1 of 3.")
+	s.board.Post(backend.Store{Ready: plan.Verdict{Reason: plan.ReasonWaitingForFirstBucket}})
+	s.pass()
+	assert.True(t, s.gone(), "the store was removed with its namespace, there is nothing left to delete")
+}
+
+func TestTakesOverWhatAnEarlierBucketLeft(t *testing.T) {
+	t.Parallel()
+	cluster := garagetest.Start(t, 1)
+	left := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "data-s3", OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: "storage.deckhouse.io/v1alpha1", Kind: names.Kind, Name: name, UID: "earlier", Controller: aws.Bool(true),
+		}}},
+		Data: map[string]string{"BUCKET_NAME": "earlier"},
+	}
+	s := newStage(t, left).on(cluster)
+	s.pass()
+	assert.Equal(t, metav1.ConditionTrue, s.ready().Status, "the garbage collector may be late")
+	var taken corev1.ConfigMap
+	require.NoError(t, s.client.Get(t.Context(), client.ObjectKeyFromObject(left), &taken))
+	assert.True(t, metav1.IsControlledBy(&taken, s.get()))
+	assert.Len(t, taken.OwnerReferences, 1)
+	assert.Equal(t, s.get().Status.BucketName, taken.Data["BUCKET_NAME"])
+}
+
 func TestWaiting(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

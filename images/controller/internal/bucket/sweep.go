@@ -132,7 +132,7 @@ func stale(sb *v1alpha1.SystemBucket, bucket garage.Bucket, exists bool, c *back
 	if w.Quotas, err = quotasOf(sb.Spec); err != nil {
 		return false // told already, and nothing in Garage can mend it
 	}
-	return !fits(bucket, w) || sb.Status.Used == nil || sb.Status.Used.Value() != bucket.Bytes ||
+	return !fits(bucket, w) || sb.Status.Used == nil || sb.Status.Used.Cmp(*use(bucket.Bytes)) != 0 ||
 		sb.Status.Objects == nil || *sb.Status.Objects != bucket.Objects
 }
 

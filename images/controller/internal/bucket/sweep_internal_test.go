@@ -49,8 +49,11 @@ func TestQuotaVerdict(t *testing.T) {
 		"79 percent": {"below the line", garage.Bucket{Bytes: 799, Quotas: garage.Quotas{MaxSize: limit(1000)}}, "WithinQuota"},
 		"80 percent": {"on the line", garage.Bucket{Bytes: 800, Quotas: garage.Quotas{MaxSize: limit(1000)}}, "NearQuota"},
 		"full":       {"nothing fits", garage.Bucket{Bytes: 1000, Quotas: garage.Quotas{MaxSize: limit(1000)}}, "QuotaReached"},
-		"almost full": {"what is left is less than most objects", garage.Bucket{Bytes: 990, Quotas: garage.Quotas{MaxSize: limit(1000)}},
-			"QuotaReached"},
+		"almost full": {
+			"what is left is less than most objects",
+			garage.Bucket{Bytes: 990, Quotas: garage.Quotas{MaxSize: limit(1000)}},
+			"QuotaReached",
+		},
 		"objects near":  {"the other quota", garage.Bucket{Objects: 9, Quotas: garage.Quotas{MaxObjects: limit(10)}}, "NearQuota"},
 		"objects full":  {"the other quota", garage.Bucket{Objects: 10, Quotas: garage.Quotas{MaxObjects: limit(10)}}, "QuotaReached"},
 		"over":          {"the quota was lowered", garage.Bucket{Bytes: 5000, Quotas: garage.Quotas{MaxSize: limit(1000)}}, "QuotaReached"},
@@ -62,5 +65,15 @@ func TestQuotaVerdict(t *testing.T) {
 			t.Parallel()
 			assert.Equal(t, c.want, quota(c.bucket).Reason, c.reason)
 		})
+	}
+}
+
+func TestUseIsReadable(t *testing.T) {
+	t.Parallel()
+	for bytes, want := range map[int64]string{
+		0: "0", 1: "1", 10240: "10Ki", 10241: "11Ki", 150000: "147Ki", 10 << 20: "10Mi", 10<<20 + 1: "11Mi",
+		5 << 30: "5Gi", 5<<30 + 1: "5121Mi", 50<<30 + 1: "51Gi", 5 << 40: "5Ti",
+	} {
+		assert.Equal(t, want, use(bytes).String(), "%d bytes", bytes)
 	}
 }

@@ -6,6 +6,7 @@ package bucket
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/deckhouse/system-s3/images/controller/internal/backend"
@@ -78,6 +79,17 @@ func share(used int64, limit *int64) int64 {
 		return hundred
 	}
 	return int64(float64(used) / float64(*limit) * hundred)
+}
+
+// use is the space taken, rounded up so that people can read it and that not every object changes the status: exact up
+// to 10 KiB, then to whole KiB, MiB or GiB.
+func use(bytes int64) *resource.Quantity {
+	const step, readable = 1024, 10
+	unit := int64(1)
+	for bytes > readable*unit*step && unit < 1<<30 {
+		unit *= step
+	}
+	return resource.NewQuantity((bytes+unit-1)/unit*unit, resource.BinarySI)
 }
 
 // quotasOf is the quotas that the spec asks for.

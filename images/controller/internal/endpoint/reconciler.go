@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,17 +31,26 @@ type Reconciler struct {
 // Reconcile makes the slices what the buckets and Service s3-gateway ask for. Without either Service, which the chart
 // makes and removes, there is nothing to do: the slices go with their Service.
 func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	err := r.pass(ctx)
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		// What was read is not the newest; that is no error, only a reason to look again.
+		return reconcile.Result{RequeueAfter: time.Second}, nil
+	}
+	return reconcile.Result{}, err
+}
+
+func (r *Reconciler) pass(ctx context.Context) error {
 	w, complete, err := r.wish(ctx)
 	if err != nil || !complete {
-		return reconcile.Result{}, err
+		return err
 	}
 	var present discoveryv1.EndpointSliceList
 	err = r.Client.List(ctx, &present, client.InNamespace(names.Namespace),
 		client.MatchingLabels{discoveryv1.LabelServiceName: names.S3Service, discoveryv1.LabelManagedBy: managedBy})
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("list EndpointSlices: %w", err)
+		return fmt.Errorf("list EndpointSlices: %w", err)
 	}
-	return reconcile.Result{}, r.write(ctx, present.Items, pack(fitting(present.Items, w.Family), w))
+	return r.write(ctx, present.Items, pack(fitting(present.Items, w.Family), w))
 }
 
 func (r *Reconciler) wish(ctx context.Context) (wish, bool, error) {
@@ -50,9 +61,9 @@ func (r *Reconciler) wish(ctx context.Context) (wish, bool, error) {
 		if client.IgnoreNotFound(err) != nil {
 			return w, false, fmt.Errorf("read Service %s: %w", name, err)
 		}
-		if err != nil || service.DeletionTimestamp != nil {
-			return w, false, nil
-		}
+	}
+	if !alive(w.Service) || !alive(&gateway) {
+		return w, false, nil
 	}
 	address, err := netip.ParseAddr(gateway.Spec.ClusterIP)
 	if err != nil {
@@ -72,6 +83,11 @@ func (r *Reconciler) wish(ctx context.Context) (wish, bool, error) {
 		}
 	}
 	return w, true, nil
+}
+
+// alive tells whether a Service was found and is not on its way out.
+func alive(service *corev1.Service) bool {
+	return service.UID != "" && service.DeletionTimestamp == nil
 }
 
 // fitting leaves out slices of another address family: a slice's family never changes.

@@ -47,12 +47,14 @@ type Reconciler struct {
 	Board      *backend.Board
 
 	imported map[string]string // by plane: the internal key's secret that Garage was seen to have
+	silent   map[string]int    // by plane: passes in a row in which no node answered
 }
 
 // New is the reconciler of all planes.
 func New(c client.Client, gateways Gateways, conditions Conditions, board *backend.Board) *Reconciler {
 	return &Reconciler{
-		Client: c, Gateways: gateways, Conditions: conditions, Board: board, imported: map[string]string{},
+		Client: c, Gateways: gateways, Conditions: conditions, Board: board,
+		imported: map[string]string{}, silent: map[string]int{},
 	}
 }
 
@@ -78,7 +80,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		outcomes = append(outcomes, o)
 		connections[p.ID] = connection
 	}
-	return reconcile.Result{RequeueAfter: interval(outcomes)}, r.tell(ctx, telling{wanted, previous, outcomes, connections})
+	if slices.ContainsFunc(outcomes, r.fellSilent) {
+		return reconcile.Result{RequeueAfter: waitingInterval}, nil
+	}
+	err = r.tell(ctx, telling{wanted, outcomes, connections})
+	if apierrors.IsConflict(err) {
+		// What was read is not the newest; that is no error, only a reason to look again.
+		return reconcile.Result{RequeueAfter: waitingInterval}, nil
+	}
+	return reconcile.Result{RequeueAfter: interval(outcomes)}, err
 }
 
 // pass goes over one plane.
@@ -99,9 +109,19 @@ func (r *Reconciler) pass(ctx context.Context, p plan.Plane, previous plan.Plane
 	}
 }
 
+// fellSilent tells whether a store that had answered did not answer for once. One answer that came too late is no loss of
+// the quorum, and the conditions must not flap: the next pass, which comes soon, tells.
+func (r *Reconciler) fellSilent(o outcome) bool {
+	if o.Garage != nil || o.Problem != "" || !o.existed() {
+		r.silent[o.Plane.ID] = 0
+		return false
+	}
+	r.silent[o.Plane.ID]++
+	return r.silent[o.Plane.ID] == 1
+}
+
 type telling struct {
 	wanted      plan.Plan
-	previous    plan.State
 	outcomes    []outcome
 	connections map[string]*backend.Connection
 }

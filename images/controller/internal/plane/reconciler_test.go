@@ -131,7 +131,7 @@ func TestThreeReplicas(t *testing.T) {
 	assert.True(t, state.Healthy && state.Available)
 	assert.Empty(t, state.Problem)
 	require.Len(t, state.Replicas, 3)
-	assert.Equal(t, plan.ReplicaState{Ordinal: 2, Node: "node-c", Up: true, Ready: true}, state.Replicas[2])
+	assert.Equal(t, plan.ReplicaState{Ordinal: 2, Node: "node-2", Up: true, Ready: true}, state.Replicas[2])
 	_, err = cluster.Client().GetKeyInfo(t.Context(), cluster.KeyID)
 	require.NoError(t, err, "the internal key was imported")
 	store, _ = s.board.Read()
@@ -145,7 +145,7 @@ func TestThreeReplicas(t *testing.T) {
 	cluster.Nodes[2].Kill()
 	s.until("Degraded")
 	assert.Equal(t, "True", s.condition(module.StorageReady)["status"], "two of three serve")
-	assert.Contains(t, s.condition(module.StorageReady)["message"], "garage-a-2 on node node-c is not connected")
+	assert.Contains(t, s.condition(module.StorageReady)["message"], "garage-a-2 on node node-2 is not connected")
 	cluster.Nodes[0].Kill()
 	s.until("QuorumLost")
 	store, _ = s.board.Read()
@@ -231,12 +231,18 @@ func TestBrokenSecret(t *testing.T) {
 		want   string
 	}{
 		"no token": {"nothing can be asked", func(s *corev1.Secret) { delete(s.Data, names.AdminTokenKey) }, "has no admin-token"},
-		"no seed": {"the internal key follows from it", func(s *corev1.Secret) { s.Data[names.SeedKey] = []byte("zz") },
-			"has no hexadecimal seed"},
-		"short node key": {"the node's id follows from it", func(s *corev1.Secret) { s.Data["node-key-0"] = []byte("short") },
-			"has no node-key-0 of 64 bytes"},
-		"foreign token": {"another cluster's Secret", func(s *corev1.Secret) { s.Data[names.AdminTokenKey] = []byte("wrong") },
-			"refuses the admin token"},
+		"no seed": {
+			"the internal key follows from it", func(s *corev1.Secret) { s.Data[names.SeedKey] = []byte("zz") },
+			"has no hexadecimal seed",
+		},
+		"short node key": {
+			"the node's id follows from it", func(s *corev1.Secret) { s.Data["node-key-0"] = []byte("short") },
+			"has no node-key-0 of 64 bytes",
+		},
+		"foreign token": {
+			"another cluster's Secret", func(s *corev1.Secret) { s.Data[names.AdminTokenKey] = []byte("wrong") },
+			"refuses the admin token",
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
