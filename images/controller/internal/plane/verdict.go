@@ -40,8 +40,14 @@ func quorumLost(o outcome) (plan.Verdict, bool) {
 	if o.Garage != nil && o.up() >= quorum(o.Plane.ReplicationFactor) {
 		return plan.Verdict{}, false // connecting, or a first layout being taken over
 	}
+	if o.Garage == nil {
+		// That nobody answers the controller does not prove that nobody answers consumers.
+		return no(plan.ReasonQuorumLost, fmt.Sprintf(
+			"No replica answers the controller: %s. The store is taken for unavailable. Bring back the nodes that these Pods ran on; if the Pods are ready, the controller's log tells why it cannot reach them.",
+			absence(o.facts))), true
+	}
 	return no(plan.ReasonQuorumLost, fmt.Sprintf(
-		"%s up, at least %d must be: %s. The store is unavailable, its data is whole on the volumes. Bring back the nodes that these Pods ran on, or the volumes to nodes of the tier.",
+		"%s up, at least %d must be: %s. The store is unavailable. Bring back the nodes that these Pods ran on, or the volumes to nodes of the tier.",
 		count(o.up(), len(o.Replicas)), quorum(o.Plane.ReplicationFactor), absence(o.facts))), true
 }
 
@@ -108,6 +114,8 @@ func absence(f facts) string {
 			reasons = append(reasons, fmt.Sprintf("%s has no node (%s)", r.Pod, r.Unschedulable))
 		case r.Node == "":
 			reasons = append(reasons, r.Pod+" has no node yet")
+		case f.Garage == nil:
+			reasons = append(reasons, fmt.Sprintf("%s on node %s does not answer", r.Pod, r.Node))
 		default:
 			reasons = append(reasons, fmt.Sprintf("%s on node %s is not connected", r.Pod, r.Node))
 		}

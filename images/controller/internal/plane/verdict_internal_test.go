@@ -84,8 +84,8 @@ func TestStorage(t *testing.T) {
 			"no quorum", healthy(3).down(0).down(1).health("unavailable"), false, "QuorumLost",
 			"1 of 3 replicas is up, at least 2 must be",
 		},
-		"nobody answers":       {"it had data", healthy(3).silent(), false, "QuorumLost", "0 of 3 replicas are up"},
-		"the only one is down": {"it had data", healthy(1).silent(), false, "QuorumLost", "at least 1 must be"},
+		"nobody answers":       {"it had data", healthy(3).silent(), false, "QuorumLost", "No replica answers the controller"},
+		"the only one is down": {"it had data", healthy(1).silent(), false, "QuorumLost", "No replica answers the controller"},
 		"quorum is connecting": {
 			"enough are up, they find each other", healthy(3).down(0).health("unavailable"), false, "Starting", "take over layout",
 		},
