@@ -30,9 +30,9 @@ func (s *story) survives(t *testing.T) {
 	c.Args = []string{"-for", chaosLength.String(), "-interval", "100ms", "-patience", "2m", "-size", "65536", "-prefix", "chaos/"}
 	require.NoError(t, site.Start(ctx, c.Pod()))
 
-	seed := uint64(time.Now().UnixNano()) //nolint:gosec // any number will do
+	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	dice := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // no secret
+	dice := rand.New(rand.NewPCG(seed, 0))
 	attacks := []func(context.Context, *rand.Rand) (string, error){
 		deleteOne(names.ControllerApp), deleteOne(names.GarageApp), killGateway, deleteOne(names.GarageApp), killGateway, deleteOne(names.ControllerApp),
 	}

@@ -6,7 +6,9 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,6 +23,8 @@ import (
 const plane = "a"
 
 func (s *story) becomesReady(t *testing.T) {
+	require.NoError(t, site.Namespace(t.Context(), namespace))
+	require.NoError(t, site.Bucket(t.Context(), mainKey(), "1Gi"))
 	require.NoError(t, site.AwaitBucket(t.Context(), mainKey(), storeLimit))
 	require.NoError(t, site.AwaitCondition(t.Context(), moduleLimit, storageReady, plan.ReasonReady))
 }
@@ -75,8 +79,8 @@ func askHealth(ctx context.Context, pod corev1.Pod) (health, error) {
 		RootCAs: pool, MinVersion: tls.VersionTLS12, ServerName: names.GatewayService + "." + names.Namespace + ".svc",
 	}}
 	defer transport.CloseIdleConnections()
-	url := fmt.Sprintf("https://%s:%d/v2/GetClusterHealth", pod.Status.PodIP, names.GatewayAdminPort)
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	address := net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(names.GatewayAdminPort))
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+"/v2/GetClusterHealth", nil)
 	if err != nil {
 		return health{}, fmt.Errorf("ask for health: %w", err)
 	}

@@ -73,11 +73,10 @@ func (s *Stage) AwaitBucket(ctx context.Context, key client.ObjectKey, limit tim
 			if ready.Status == metav1.ConditionTrue && bucket.Status.BucketName != "" {
 				return true, "the SystemBucket is ready, its name in S3 is " + bucket.Status.BucketName, nil
 			}
-			storage, err := s.Condition(ctx, "StorageReady")
-			if err != nil {
-				return false, "", err
+			if ready.Message == "" {
+				return false, "the module has not answered yet", nil
 			}
-			return false, fmt.Sprintf("SystemBucket: %s %s | Module: %s", ready.Reason, ready.Message, storage), nil
+			return false, ready.Message, nil
 		},
 	})
 }

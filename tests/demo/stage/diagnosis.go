@@ -13,7 +13,8 @@ import (
 	"github.com/deckhouse/system-s3/lib/names"
 )
 
-const tail = int64(60)
+// tail is how many lines of a log are shown.
+const tail = int64(40)
 
 // Diagnose writes everything that explains a failure: the module's conditions, and for each namespace its Pods, the
 // ends of their logs and the events. It tells what it can.
@@ -93,7 +94,7 @@ func (s *Stage) diagnoseEvents(ctx context.Context, namespace string) {
 	for i := range events.Items {
 		e := &events.Items[i]
 		if e.Type != corev1.EventTypeNormal {
-			s.Sayf("  %s %s/%s %s: %s", e.LastTimestamp.Format("15:04:05"), e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Reason, e.Message)
+			s.Sayf("  %s %s/%s %s: %s", e.CreationTimestamp.Format("15:04:05"), e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Reason, e.Message)
 		}
 	}
 }
