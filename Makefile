@@ -38,7 +38,8 @@ down: $(SANDBOX) ## take the sandbox away
 unit: tools ## unit, schema, template and contract tests
 	@for m in $(MODULES); do echo "== go test $$m"; (cd $$m && go vet ./... && go test -count=1 -timeout 15m $$(go list ./... | grep -v /tests/e2e)); done
 
-e2e: ## end-to-end tests on the sandbox that is up
+e2e: tools ## end-to-end tests on the sandbox, brought up if it is not
+	@$(SANDBOX) up --masters $(MASTERS) --key-lifetime 30s # an expiry is waited for, not believed
 	@cd tests/e2e && go test -count=1 -timeout 30m -v ./...
 
 $(GOLANGCI):

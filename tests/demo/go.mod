@@ -14,6 +14,7 @@ require (
 	github.com/aws/smithy-go v1.28.9
 	github.com/deckhouse/system-s3 v0.0.0
 	github.com/deckhouse/system-s3/tests/sandbox v0.0.0
+	github.com/stretchr/testify v1.12.1
 	k8s.io/api v0.35.0
 	k8s.io/apimachinery v0.35.0
 	k8s.io/client-go v0.35.0

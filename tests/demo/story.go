@@ -10,6 +10,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/deckhouse/system-s3/lib/names"
@@ -26,6 +27,7 @@ const (
 	moduleLimit = 5 * time.Minute
 	storeLimit  = 10 * time.Minute
 	podLimit    = 5 * time.Minute
+	countLimit  = 3 * time.Minute
 )
 
 var errTooEarly = errors.New("there is a data plane although nobody has asked for a bucket yet")
@@ -135,7 +137,19 @@ func showConnection(ctx context.Context, s *stage.Stage) error {
 	return nil
 }
 
+// list shows the table once it counts what the second consumer has left in the bucket.
 func list(ctx context.Context, s *stage.Stage) error {
+	key := client.ObjectKey{Namespace: namespace, Name: bucket}
+	err := s.Await(ctx, stage.Wish{What: "the use of the bucket to be counted", Limit: countLimit, Look: func(ctx context.Context) (bool, string, error) {
+		sb, _, err := s.ReadBucket(ctx, key)
+		if err != nil || ptr.Deref(sb.Status.Objects, 0) == 0 {
+			return false, "use is counted once a minute", err
+		}
+		return true, "", nil
+	}})
+	if err != nil {
+		return err
+	}
 	kubernetes, err := s.Builds.Path(artifact.Kubernetes())
 	if err != nil {
 		return fmt.Errorf("find kubectl: %w", err)

@@ -103,6 +103,10 @@ func (s *story) refusesAtSTS(t *testing.T) {
 			require.Equal(t, c.code, code(err), c.reason)
 		})
 	}
+	t.Run("on the S3 host", func(t *testing.T) {
+		_, err := d.providerAt(names.S3URL, role, good).Retrieve(t.Context())
+		require.NoError(t, err, "some clients cannot be told another host")
+	})
 	t.Run("malformed requests", func(t *testing.T) {
 		for form, want := range map[string]string{"": "MissingAction", "Action=GetCallerIdentity&Version=2011-06-15": "InvalidAction", "Action=%zz": "InvalidQueryParameter"} {
 			response, err := d.http.Post(names.STSURL, "application/x-www-form-urlencoded", strings.NewReader(form))

@@ -48,7 +48,7 @@ func (s *story) survives(t *testing.T) {
 	log, err := site.Logs(ctx, c.Key(), corev1.PodLogOptions{})
 	require.NoError(t, err)
 	require.NoError(t, ended, log)
-	t.Log(log[strings.LastIndex(log, "finished"):])
+	t.Log(log)
 	require.NoError(t, site.AwaitBucket(ctx, mainKey(), moduleLimit))
 	t.Run("a consumer that starts now", func(t *testing.T) { runAgain(t, s.push(t).cli) })
 }

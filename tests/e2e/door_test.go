@@ -101,8 +101,13 @@ func (f fixed) GetIdentityToken() ([]byte, error) { return []byte(f), nil }
 
 // provider exchanges tokens for keys as the SDK does.
 func (d door) provider(role string, tokens stscreds.IdentityTokenRetriever) aws.CredentialsProvider {
+	return d.providerAt(names.STSURL, role, tokens)
+}
+
+// providerAt asks the STS endpoint at the address.
+func (d door) providerAt(url, role string, tokens stscreds.IdentityTokenRetriever) aws.CredentialsProvider {
 	client := sts.New(sts.Options{
-		BaseEndpoint: aws.String(names.STSURL), Region: names.Region, HTTPClient: d.http, RetryMaxAttempts: 1,
+		BaseEndpoint: aws.String(url), Region: names.Region, HTTPClient: d.http, RetryMaxAttempts: 1,
 	})
 	inner := stscreds.NewWebIdentityRoleProvider(client, role, tokens)
 	return aws.CredentialsProviderFunc(func(ctx context.Context) (aws.Credentials, error) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -54,10 +55,13 @@ func (*story) untilExpired(ctx context.Context, client *s3.Client, bucket string
 
 // acrossExpiry is a client that goes on for longer than a key lives; nothing may fail.
 func (*story) acrossExpiry(ctx context.Context, d door, bucket string, length time.Duration) error {
+	var mu sync.Mutex // the SDK may fetch a key ahead of its need
 	seen := map[string]bool{}
 	inner := d.of("host", mainBucket, "")
 	counted := aws.CredentialsProviderFunc(func(ctx context.Context) (aws.Credentials, error) {
 		key, err := inner.Retrieve(ctx)
+		mu.Lock()
+		defer mu.Unlock()
 		seen[key.AccessKeyID] = true
 		return key, err
 	})
@@ -80,6 +84,8 @@ func (*story) acrossExpiry(ctx context.Context, d door, bucket string, length ti
 			return ctx.Err()
 		}
 	}
+	mu.Lock()
+	defer mu.Unlock()
 	if len(seen) < 3 {
 		return fmt.Errorf("%d keys in %s: the client did not cross the end of two", len(seen), length)
 	}

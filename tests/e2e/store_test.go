@@ -6,8 +6,10 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -107,15 +109,15 @@ func awaitHealth(ctx context.Context) error {
 		if err != nil || len(byNode) != wantedReplicas() {
 			return false, fmt.Sprintf("%d of %d replicas are ready", len(byNode), wantedReplicas()), err
 		}
-		for _, pod := range byNode {
-			answer, err := askHealth(ctx, pod)
+		for _, node := range slices.Sorted(maps.Keys(byNode)) {
+			answer, err := askHealth(ctx, byNode[node])
 			if err != nil {
 				return false, "", err
 			}
 			well := answer.Status == "healthy" && answer.StorageNodes == wantedReplicas() &&
 				answer.StorageNodesUp == wantedReplicas() && answer.PartitionsAllOK == answer.Partitions && answer.Partitions > 0
 			if !well {
-				return false, fmt.Sprintf("%s: %+v", pod.Name, answer), nil
+				return false, fmt.Sprintf("%s sees %+v", byNode[node].Name, answer), nil
 			}
 		}
 		return true, fmt.Sprintf("%d replicas on %d nodes are healthy", len(byNode), len(byNode)), nil

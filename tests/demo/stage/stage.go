@@ -29,6 +29,9 @@ const platformUser = "system:serviceaccount:d8-system:deckhouse"
 // ErrNoSandbox means that there is no cluster to act on.
 var ErrNoSandbox = errors.New("no sandbox is up: run `make up` first")
 
+// errForeign guards whatever cluster KUBECONFIG may name: here namespaces are deleted without asking.
+var errForeign = errors.New("KUBECONFIG names a cluster that is not the sandbox: unset it")
+
 // Stage is a running sandbox.
 type Stage struct {
 	// Admin acts as the administrator of the cluster, Deckhouse as the platform.
@@ -60,6 +63,9 @@ func Open(ctx context.Context, out io.Writer) (*Stage, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", path)
 	if err != nil {
 		return nil, fmt.Errorf("%w (%s)", ErrNoSandbox, path)
+	}
+	if config.Host != address.APIServer() {
+		return nil, fmt.Errorf("%w (%s)", errForeign, config.Host)
 	}
 	config.QPS = -1 // the clients of a test wait for the cluster, not for themselves
 	builds, err := artifact.NewStore(out)
