@@ -18,7 +18,7 @@ const (
 	headerTimeout  = 5 * time.Second
 	requestTimeout = 15 * time.Second
 	idleTimeout    = 90 * time.Second
-	maxHeader = 64 << 10 // bytes: a GET query carries the token in the request line
+	maxHeader      = 64 << 10 // bytes: a GET query carries the token in the request line
 )
 
 // stsServer serves the STS endpoint on every replica. It starts to listen once the caches are filled, so that nobody is
