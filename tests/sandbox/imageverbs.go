@@ -33,7 +33,7 @@ func imageCommand() *cobra.Command {
 
 			digest, err := image.Push(cmd.Context(), address.Registry(), args[0], spec)
 			if err != nil {
-				return err //nolint:wrapcheck // told by main
+				return err
 			}
 
 			fmt.Fprintln(cmd.OutOrStdout(), image.Reference(address.Registry(), args[0], digest)) //nolint:errcheck // the only output
@@ -77,7 +77,7 @@ func fill(spec *image.Image, files, trees []string, libraries bool) error {
 
 		needed, err := image.Libraries(source)
 		if err != nil {
-			return err //nolint:wrapcheck // told by main
+			return err
 		}
 
 		spec.Files = append(spec.Files, needed...)

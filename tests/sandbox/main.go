@@ -34,7 +34,7 @@ func root() *cobra.Command {
 		SilenceErrors: true,
 	}
 	cmd.AddCommand(
-		buildCommand(), upCommand(), downCommand(), statusCommand(), nodeCommand(),
+		buildCommand(), upCommand(), downCommand(), statusCommand(), logsCommand(), nodeCommand(),
 		imageCommand(), kubectlCommand(), platform.Command(), serveCommand(),
 	)
 

@@ -23,7 +23,7 @@ func serveCommand() *cobra.Command {
 		Use:  "registry",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return registry.Serve(cmd.Context(), listen, statedir.Dir(dir).Path("registry")) //nolint:wrapcheck // told by main
+			return registry.Serve(cmd.Context(), listen, statedir.Dir(dir).Path("registry"))
 		},
 	}
 	images.Flags().StringVar(&listen, "address", address.Registry(), "host:port to listen on")
@@ -34,10 +34,10 @@ func serveCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			client, err := controlplane.Client(statedir.Dir(dir))
 			if err != nil {
-				return err //nolint:wrapcheck // told by main
+				return err
 			}
 
-			return provisioner.Run(cmd.Context(), client, statedir.Dir(dir)) //nolint:wrapcheck // told by main
+			return provisioner.Run(cmd.Context(), client, statedir.Dir(dir))
 		},
 	}
 

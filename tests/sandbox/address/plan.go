@@ -4,6 +4,8 @@ package address
 
 import (
 	"fmt"
+	"net"
+	"strconv"
 )
 
 // Networks of the sandbox. They are private ranges that neither Docker nor the
@@ -38,12 +40,12 @@ const firstNode = 10
 
 // APIServer is the URL of the API server.
 func APIServer() string {
-	return fmt.Sprintf("https://%s:%d", Host, APIPort)
+	return "https://" + net.JoinHostPort(Host, strconv.Itoa(APIPort))
 }
 
 // Registry is host:port of the image registry.
 func Registry() string {
-	return fmt.Sprintf("%s:%d", Host, RegistryPort)
+	return net.JoinHostPort(Host, strconv.Itoa(RegistryPort))
 }
 
 // Node holds the addresses of one node.

@@ -9,17 +9,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 )
 
-const (
-	progressInterval = 15 * time.Second
-	folderMode       = 0o755
-	tailBytes        = 4000
-)
+const folderMode = 0o755
 
 // Artifact is one thing to build: a program, or a folder of files.
 type Artifact struct {
@@ -50,16 +46,32 @@ type Command struct {
 
 // Store is where built artifacts are kept.
 type Store struct {
-	root, source string
-	progress     io.Writer
+	root     string
+	source   string
+	noSource error // why there is no source to build from
+	progress io.Writer
+
+	mutex  sync.Mutex
+	builds []Usage
 }
 
-var (
-	errNoSource = errors.New("the sandbox's source is not here: run inside the checkout or set SANDBOX_SOURCE")
-	errBuild    = errors.New("build failed")
-)
+// Usage is what a build took.
+type Usage struct {
+	// Name and Version are those of the artifact.
+	Name, Version string
+	Time          time.Duration
+	// Memory is the most that the build's processes held together, in bytes, as far as
+	// a look every second shows.
+	Memory int64
+}
+
+// ErrNoSource means that there is nothing to build from.
+var ErrNoSource = errors.New("the sandbox's source is not here: run inside the checkout or set SANDBOX_SOURCE")
+
+var errBuild = errors.New("build failed")
 
 // NewStore returns the store of the current user. Progress lines go to progress.
+// Without the sandbox's source it only finds what is built.
 func NewStore(progress io.Writer) (*Store, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -67,11 +79,8 @@ func NewStore(progress io.Writer) (*Store, error) {
 	}
 
 	source, err := findSource()
-	if err != nil {
-		return nil, err
-	}
 
-	return &Store{root: filepath.Join(cache, "system-s3"), source: source, progress: progress}, nil
+	return &Store{root: filepath.Join(cache, "system-s3"), source: source, noSource: err, progress: progress}, nil
 }
 
 // findSource looks for the folder of the sandbox's Go module: from the working
@@ -94,21 +103,33 @@ func findSource() (string, error) {
 
 		parent := filepath.Dir(dir)
 		if parent == dir {
-			return "", errNoSource
+			return "", ErrNoSource
 		}
 
 		dir = parent
 	}
 }
 
-// Source is the folder of the sandbox's Go module.
+// Source is the folder of the sandbox's Go module; empty outside of the checkout.
 func (s *Store) Source() string { return s.source }
+
+// Builds lists what was built since the store was opened.
+func (s *Store) Builds() []Usage {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+
+	return slices.Clone(s.builds)
+}
 
 // Path is where the artifact's result is, or will be.
 func (s *Store) Path(a Artifact) (string, error) {
 	version := a.Version
 
 	if len(a.Sources) > 0 {
+		if s.noSource != nil {
+			return "", s.noSource
+		}
+
 		sum, err := digest(s.source, a.Sources)
 		if err != nil {
 			return "", err
@@ -146,6 +167,10 @@ func (s *Store) Ensure(ctx context.Context, a Artifact) (string, error) {
 }
 
 func (s *Store) build(ctx context.Context, a Artifact, path string) error {
+	if s.noSource != nil {
+		return fmt.Errorf("build %s: %w", a.Name, s.noSource)
+	}
+
 	folder := filepath.Join(s.root, a.Name+"-"+a.Version)
 	if err := os.MkdirAll(filepath.Dir(path), folderMode); err != nil {
 		return fmt.Errorf("make the folder of %s: %w", a.Name, err)
@@ -172,80 +197,6 @@ func (s *Store) build(ctx context.Context, a Artifact, path string) error {
 	}
 
 	return os.RemoveAll(partial)
-}
-
-func (s *Store) run(ctx context.Context, a Artifact, command Command) error {
-	logPath := filepath.Join(s.root, "logs", a.Name+".log")
-	if err := os.MkdirAll(filepath.Dir(logPath), folderMode); err != nil {
-		return fmt.Errorf("make the folder of the logs: %w", err)
-	}
-
-	log, err := os.Create(logPath)
-	if err != nil {
-		return fmt.Errorf("open the log of %s: %w", a.Name, err)
-	}
-	defer log.Close() //nolint:errcheck // only a log
-
-	// Builds take what is left of the machine, never the machine.
-	args := append([]string{"nice"}, command.Args...)
-	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = command.Dir, log, log
-	cmd.Env = append(os.Environ(), command.Env...)
-
-	stop := s.report(a)
-	err = cmd.Run()
-	stop()
-
-	if err != nil {
-		return fmt.Errorf("%s %s: %w: %w\n%s(whole log: %s)", a.Name, a.Version, errBuild, err, tail(logPath), logPath)
-	}
-
-	return nil
-}
-
-// report prints what is being built and for how long, until the returned function
-// is called.
-func (s *Store) report(a Artifact) func() {
-	started := time.Now()
-	line := func(format string) {
-		fmt.Fprintf(s.progress, format, a.Name, a.Version, int(time.Since(started).Seconds())) //nolint:errcheck // progress only
-	}
-
-	line("building %s %s (%d s)\n")
-
-	done := make(chan struct{})
-
-	var wait sync.WaitGroup
-
-	wait.Go(func() {
-		ticker := time.NewTicker(progressInterval)
-		defer ticker.Stop()
-
-		for {
-			select {
-			case <-done:
-				line("ended    %s %s after %d s\n")
-
-				return
-			case <-ticker.C:
-				line("building %s %s (%d s)\n")
-			}
-		}
-	})
-
-	return func() {
-		close(done)
-		wait.Wait()
-	}
-}
-
-func tail(path string) string {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return ""
-	}
-
-	return string(data[max(0, len(data)-tailBytes):])
 }
 
 func exists(path string) bool {

@@ -14,27 +14,22 @@ const digestBytes = 6
 // digest sums up the names and contents of the files under the given paths, in
 // the order of their names.
 func digest(root string, paths []string) (string, error) {
-	sum := sha256.New()
+	sum, files := sha256.New(), os.DirFS(root)
 
 	for _, path := range paths {
-		err := filepath.WalkDir(filepath.Join(root, path), func(file string, entry fs.DirEntry, err error) error {
+		err := fs.WalkDir(files, filepath.Clean(path), func(name string, entry fs.DirEntry, err error) error {
 			if err != nil || !entry.Type().IsRegular() {
 				return err
 			}
 
-			data, err := os.ReadFile(file)
+			data, err := fs.ReadFile(files, name)
 			if err != nil {
 				return fmt.Errorf("read a source: %w", err)
 			}
 
-			name, err := filepath.Rel(root, file)
-			if err != nil {
-				return fmt.Errorf("name a source: %w", err)
-			}
-
 			_, err = fmt.Fprintf(sum, "%s %d\n%s", name, len(data), data)
 
-			return err //nolint:wrapcheck // a hash does not fail
+			return err
 		})
 		if err != nil {
 			return "", fmt.Errorf("sum up the sources: %w", err)

@@ -5,16 +5,12 @@ import (
 	"strings"
 )
 
-// All lists what the sandbox needs built, the longest first. A new artifact is a
-// new line here.
-func All() []Artifact {
-	return []Artifact{
-		Kubernetes(),
-		Garage(),
-		CoreDNS(),
-		Pause(),
-	}
-}
+// All lists what the sandbox needs built. A new artifact is a new entry here or in
+// Cluster.
+func All() []Artifact { return append(Cluster(), Garage()) }
+
+// Cluster lists what a cluster without anything in it is made of.
+func Cluster() []Artifact { return []Artifact{Kubernetes(), CoreDNS(), Pause()} }
 
 const kubernetesVersion = "1.34.4"
 
@@ -80,7 +76,7 @@ func goBuild(folder, flags string, env []string) func(source, out string) Comman
 		return Command{
 			Dir:  filepath.Join(source, folder),
 			Args: []string{"go", "build", "-trimpath", "-ldflags", strings.TrimSpace("-s -w" + flags), "-o", out, "."},
-			Env:  env,
+			Env:  append([]string{"GOWORK=off"}, env...),
 		}
 	}
 }

@@ -2,6 +2,7 @@ package artifact
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,7 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const lockInterval = time.Second
+const (
+	lockInterval = time.Second
+	// lockLimit is longer than the longest build takes on a slow machine.
+	lockLimit = 3 * time.Hour
+)
+
+var errStuck = errors.New("the other build does not end")
 
 // lock waits until no other process builds the artifact. A lock of the kernel goes
 // away with its holder, so a killed build blocks nobody.
@@ -24,6 +31,9 @@ func (s *Store) lock(ctx context.Context, a Artifact) (func(), error) {
 		return nil, fmt.Errorf("open the lock of %s: %w", a.Name, err)
 	}
 
+	ctx, cancel := context.WithTimeoutCause(ctx, lockLimit, errStuck)
+	defer cancel()
+
 	ticker := time.NewTicker(lockInterval)
 	defer ticker.Stop()
 
@@ -36,7 +46,7 @@ func (s *Store) lock(ctx context.Context, a Artifact) (func(), error) {
 
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("wait for the build of %s: %w", a.Name, ctx.Err())
+			return nil, errors.Join(fmt.Errorf("wait for the build of %s: %w", a.Name, context.Cause(ctx)), file.Close())
 		case <-ticker.C:
 		}
 	}

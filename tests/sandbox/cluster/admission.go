@@ -26,23 +26,21 @@ const (
 	readyInterval    = 200 * time.Millisecond
 )
 
-// admit gives the nodes their roles (the first are the masters) and waits until
-// all are ready.
-func (c Cluster) admit(ctx context.Context, nodes []node.Node, masters int) error {
+// admit gives the nodes their roles and waits until all are ready.
+func (c Cluster) admit(ctx context.Context, nodes []node.Node, o Options) error {
 	client, err := controlplane.Client(c.Dir)
 	if err != nil {
 		return fmt.Errorf("admit the nodes: %w", err)
 	}
 
-	for i, n := range nodes {
-		if err := assign(ctx, client, n.Name, i < masters); err != nil {
+	for _, n := range nodes {
+		if err := assign(ctx, client, n.Name, o.role(n)); err != nil {
 			return err
 		}
-
 	}
 
 	for _, n := range nodes {
-		if err := awaitNode(ctx, client, n.Name); err != nil {
+		if err := c.awaitNode(ctx, client, n.Name); err != nil {
 			return err
 		}
 	}
@@ -50,22 +48,62 @@ func (c Cluster) admit(ctx context.Context, nodes []node.Node, masters int) erro
 	return nil
 }
 
-// awaitNode waits until the node is ready and open for Pods.
-func awaitNode(ctx context.Context, client kubernetes.Interface, name string) error {
+// awaitNode waits until the node is ready and open for Pods, by the word of the
+// kubelet that runs now: what an earlier one said stands for a while after its end.
+func (c Cluster) awaitNode(ctx context.Context, client kubernetes.Interface, name string) error {
+	// Without a record nothing is known of an earlier kubelet either.
+	kubelet, _, err := c.Processes.Find(node.Kubelet(name))
+	if err != nil {
+		return fmt.Errorf("find the kubelet of %s: %w", name, err)
+	}
+
+	last := "it has not registered"
 	ready := func(ctx context.Context) (bool, error) {
 		object, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return false, nil //nolint:nilerr // not yet
 		}
 
-		return isReady(object), nil
+		last = describe(object)
+
+		return isReady(object) && heartbeat(object).After(kubelet.Started), nil
 	}
 
 	if err := wait.PollUntilContextTimeout(ctx, readyInterval, readyLimit, true, ready); err != nil {
-		return fmt.Errorf("%s does not become ready: %w", name, err)
+		return fmt.Errorf("%s does not become ready (%s), see %s: %w", name, last, c.Dir.Log(node.Kubelet(name)), err)
 	}
 
 	return nil
+}
+
+// readiness is what the kubelet says about itself; nil when it has said nothing.
+func readiness(object *corev1.Node) *corev1.NodeCondition {
+	for i := range object.Status.Conditions {
+		if object.Status.Conditions[i].Type == corev1.NodeReady {
+			return &object.Status.Conditions[i]
+		}
+	}
+
+	return nil
+}
+
+// heartbeat is when the kubelet said so, in whole seconds rounded down.
+func heartbeat(object *corev1.Node) time.Time {
+	if condition := readiness(object); condition != nil {
+		return condition.LastHeartbeatTime.Time
+	}
+
+	return time.Time{}
+}
+
+// describe says for people how ready the node is.
+func describe(object *corev1.Node) string {
+	condition := readiness(object)
+	if condition == nil {
+		return "its kubelet has not reported"
+	}
+
+	return fmt.Sprintf("ready: %s at %s, %s", condition.Status, condition.LastHeartbeatTime.Format(time.TimeOnly), condition.Message)
 }
 
 func isReady(object *corev1.Node) bool {
@@ -75,26 +113,22 @@ func isReady(object *corev1.Node) bool {
 		}
 	}
 
-	for _, condition := range object.Status.Conditions {
-		if condition.Type == corev1.NodeReady {
-			return condition.Status == corev1.ConditionTrue
-		}
-	}
+	condition := readiness(object)
 
-	return false
+	return condition != nil && condition.Status == corev1.ConditionTrue
 }
 
 // assign makes the node a master or a worker, by the label and the taint that
 // installers use, and gives it room for Pods. It waits for the kubelet to register
 // the node.
-func assign(ctx context.Context, client kubernetes.Interface, name string, master bool) error {
+func assign(ctx context.Context, client kubernetes.Interface, name string, wanted role) error {
 	done := func(ctx context.Context) (bool, error) {
 		object, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return false, nil //nolint:nilerr // not registered yet
 		}
 
-		patch, err := rolePatch(object, master)
+		patch, err := rolePatch(object, wanted)
 		if err != nil || patch == nil {
 			return patch == nil, err
 		}
@@ -132,11 +166,12 @@ func declareDisk(ctx context.Context, client kubernetes.Interface, name string) 
 }
 
 // rolePatch is the change that the node needs; nil when it has its role.
-func rolePatch(object *corev1.Node, master bool) ([]byte, error) {
+func rolePatch(object *corev1.Node, wanted role) ([]byte, error) {
 	_, labelled := object.Labels[masterRole]
 	isTaint := func(t corev1.Taint) bool { return t.Key == masterRole }
+	tainted := slices.ContainsFunc(object.Spec.Taints, isTaint)
 
-	if labelled == master && slices.ContainsFunc(object.Spec.Taints, isTaint) == master {
+	if wanted == unchanged || labelled == (wanted == master) && tainted == (wanted == master) {
 		return nil, nil
 	}
 
@@ -144,7 +179,7 @@ func rolePatch(object *corev1.Node, master bool) ([]byte, error) {
 
 	var label any
 
-	if master {
+	if wanted == master {
 		label = ""
 		taints = append(taints, corev1.Taint{Key: masterRole, Effect: corev1.TaintEffectNoSchedule})
 	}

@@ -6,13 +6,13 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/deckhouse/system-s3/tests/sandbox/address"
 	"github.com/deckhouse/system-s3/tests/sandbox/artifact"
+	"github.com/deckhouse/system-s3/tests/sandbox/network"
 	"github.com/deckhouse/system-s3/tests/sandbox/node"
 	"github.com/deckhouse/system-s3/tests/sandbox/process"
 	"github.com/deckhouse/system-s3/tests/sandbox/statedir"
@@ -34,7 +34,7 @@ func New(dir statedir.Dir, progress io.Writer) (Cluster, error) {
 		return Cluster{}, fmt.Errorf("open the store of builds: %w", err)
 	}
 
-	return Cluster{Dir: dir, Processes: process.NewTable(dir), Store: store, Progress: progress}, nil
+	return Cluster{Dir: dir, Processes: process.NewTable(dir, progress), Store: store, Progress: progress}, nil
 }
 
 // Step runs one step of a longer work and tells how long it took.
@@ -60,15 +60,13 @@ func (c Cluster) nodes() ([]node.Node, error) {
 	nodes := make([]node.Node, 0, len(folders))
 
 	for _, folder := range folders {
-		n, err := node.Parse(filepath.Base(folder))
-		if err != nil {
-			return nil, fmt.Errorf("list the nodes: %w", err)
+		// What has another name is not a node's: it must not keep "down" from its work.
+		if n, err := node.Parse(filepath.Base(folder)); err == nil {
+			nodes = append(nodes, n)
 		}
-
-		nodes = append(nodes, n)
 	}
 
-	slices.SortFunc(nodes, func(a, b node.Node) int { return a.Address.Number - b.Address.Number })
+	slices.SortFunc(nodes, byNumber)
 
 	return nodes, nil
 }
@@ -83,7 +81,7 @@ func (c Cluster) connected() ([]address.Node, error) {
 	var on []address.Node
 
 	for _, n := range nodes {
-		if _, err := os.Stat("/run/netns/" + n.Address.Namespace()); err == nil {
+		if network.Connected(n.Address) {
 			on = append(on, n.Address)
 		}
 	}

@@ -28,14 +28,16 @@ func (c Cluster) dns(ctx context.Context, binary, reference string) error {
 		return fmt.Errorf("write the manifest: %w", err)
 	}
 
-	kubectl := []string{"kubectl", "--kubeconfig=" + c.Dir.Kubeconfig()}
-	if err := command.Run(ctx, binary, append(kubectl, "apply", "-f", path)...); err != nil {
+	kubectl := func(args ...string) error {
+		return command.Run(ctx, binary, append([]string{"kubectl", "--kubeconfig=" + c.Dir.Kubeconfig()}, args...)...)
+	}
+
+	if err := kubectl("apply", "--request-timeout="+dnsLimit.String(), "-f", path); err != nil {
 		return fmt.Errorf("deploy: %w", err)
 	}
 
 	// This waits without a word; the Pods tell why when it takes too long.
-	args := append(kubectl, "-n", "kube-system", "rollout", "status", "deployment/coredns", "--timeout="+dnsLimit.String())
-	if err := command.Run(ctx, binary, args...); err != nil {
+	if err := kubectl("-n", "kube-system", "rollout", "status", "deployment/coredns", "--timeout="+dnsLimit.String()); err != nil {
 		return fmt.Errorf("wait: %w", err)
 	}
 

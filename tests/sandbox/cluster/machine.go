@@ -17,7 +17,7 @@ var (
 )
 
 // AddNode adds a node, or switches it on again, and returns when it is ready.
-func (c Cluster) AddNode(ctx context.Context, name string, master bool) error {
+func (c Cluster) AddNode(ctx context.Context, name string, isMaster bool) error {
 	n, err := node.Parse(name)
 	if err != nil {
 		return fmt.Errorf("add a node: %w", err)
@@ -38,11 +38,16 @@ func (c Cluster) AddNode(ctx context.Context, name string, master bool) error {
 			return fmt.Errorf("add %s: %w", name, err)
 		}
 
-		if err := assign(ctx, client, name, master); err != nil {
+		wanted := worker
+		if isMaster {
+			wanted = master
+		}
+
+		if err := assign(ctx, client, name, wanted); err != nil {
 			return err
 		}
 
-		return awaitNode(ctx, client, name)
+		return c.awaitNode(ctx, client, name)
 	})
 }
 
@@ -58,7 +63,7 @@ func (c Cluster) StartNode(ctx context.Context, name string) error {
 			return fmt.Errorf("start %s: %w", name, err)
 		}
 
-		return awaitNode(ctx, client, name)
+		return c.awaitNode(ctx, client, name)
 	})
 }
 
@@ -115,9 +120,9 @@ func (c Cluster) locked(ctx context.Context, work func(context.Context, []node.N
 		return errDown
 	}
 
-	unlock, err := c.lock(ctx)
+	unlock, err := c.Dir.Lock(ctx, c.Progress)
 	if err != nil {
-		return err
+		return fmt.Errorf("change the nodes: %w", err)
 	}
 	defer unlock()
 

@@ -58,7 +58,7 @@ func (c Cluster) Status(ctx context.Context, out io.Writer) error {
 
 	fmt.Fprintf(table, "\nvolumes\t%d\n", len(loops)) //nolint:errcheck // shown at Flush
 
-	return table.Flush() //nolint:wrapcheck // the caller's own writer
+	return table.Flush()
 }
 
 func (c Cluster) nodeStatus(ctx context.Context, table io.Writer) {

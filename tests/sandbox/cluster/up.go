@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/deckhouse/system-s3/tests/sandbox/address"
 	"github.com/deckhouse/system-s3/tests/sandbox/artifact"
+	"github.com/deckhouse/system-s3/tests/sandbox/command"
 	"github.com/deckhouse/system-s3/tests/sandbox/controlplane"
 	"github.com/deckhouse/system-s3/tests/sandbox/network"
 	"github.com/deckhouse/system-s3/tests/sandbox/node"
@@ -20,20 +20,17 @@ import (
 
 var errNotRoot = errors.New("the sandbox makes network namespaces and mounts: run it as root")
 
-// Up brings the cluster up, or what is missing of it, and returns when all nodes
-// are ready and DNS answers.
-func (c Cluster) Up(ctx context.Context, o Options) error {
+// Up brings the cluster up, or what is missing of it, waits until all nodes are ready
+// and DNS answers, and then does the further work. No other command changes the
+// sandbox meanwhile.
+func (c Cluster) Up(ctx context.Context, o Options, further func(context.Context) error) error {
 	if os.Geteuid() != 0 {
 		return errNotRoot
 	}
 
-	if err := c.Dir.Create(); err != nil {
-		return fmt.Errorf("prepare: %w", err)
-	}
-
-	unlock, err := c.lock(ctx)
+	unlock, err := c.Dir.Lock(ctx, c.Progress)
 	if err != nil {
-		return err
+		return fmt.Errorf("bring up: %w", err)
 	}
 	defer unlock()
 
@@ -45,21 +42,24 @@ func (c Cluster) Up(ctx context.Context, o Options) error {
 		return err
 	}
 
-	nodes, err := o.wanted()
+	existing, err := c.nodes()
 	if err != nil {
 		return err
 	}
 
-	return c.up(ctx, o, nodes)
-}
-
-func (c Cluster) up(ctx context.Context, o Options, nodes []node.Node) error {
-	if err := c.Step(ctx, "packages", func(ctx context.Context) error {
-		return artifact.EnsurePackages(ctx, c.Progress)
-	}); err != nil {
+	nodes, err := o.wanted(existing)
+	if err != nil {
 		return err
 	}
 
+	if err := c.up(ctx, o, nodes); err != nil {
+		return err
+	}
+
+	return further(ctx)
+}
+
+func (c Cluster) up(ctx context.Context, o Options, nodes []node.Node) error {
 	binary, err := c.Store.Ensure(ctx, artifact.Kubernetes())
 	if err != nil {
 		return fmt.Errorf("build Kubernetes: %w", err)
@@ -84,7 +84,7 @@ func (c Cluster) up(ctx context.Context, o Options, nodes []node.Node) error {
 
 			return startAll(ctx, runner, nodes)
 		}},
-		{"nodes ready", func(ctx context.Context) error { return c.admit(ctx, nodes, o.Masters) }},
+		{"nodes ready", func(ctx context.Context) error { return c.admit(ctx, nodes, o) }},
 		{"DNS", func(ctx context.Context) error { return c.dns(ctx, binary, found.coreDNS) }},
 	} {
 		if err := c.Step(ctx, s.what, s.work); err != nil {
@@ -102,8 +102,8 @@ func (c Cluster) runner(binary string) node.Runner {
 // network connects the nodes that are new and tells all the ways to each other.
 func (c Cluster) network(ctx context.Context, nodes []node.Node) error {
 	if _, err := os.Stat("/proc/sys/net/bridge"); err != nil {
-		if out, err := exec.CommandContext(ctx, "modprobe", "br_netfilter").CombinedOutput(); err != nil {
-			return fmt.Errorf("load br_netfilter: %w: %s", err, out)
+		if err := command.Quick(ctx, "modprobe", "br_netfilter"); err != nil {
+			return fmt.Errorf("let iptables see bridged traffic: %w", err)
 		}
 	}
 
@@ -139,7 +139,7 @@ func startAll(ctx context.Context, r node.Runner, nodes []node.Node) error {
 		group.Go(func() error { return r.Start(ctx, n) })
 	}
 
-	return group.Wait() //nolint:wrapcheck // wrapped by the caller
+	return group.Wait()
 }
 
 // registry starts the image registry: this very program in another role.

@@ -3,7 +3,6 @@
 package disk
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -13,14 +12,19 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/deckhouse/system-s3/tests/sandbox/command"
 )
 
-const mountPointField = 4
+const (
+	mountPointField = 4
+	// rounds of unmounting: one is enough unless something is mounted meanwhile.
+	rounds = 5
+)
 
-// parseMounts lists the mount points below the folder (the folder itself too)
-// from the text of /proc/self/mountinfo, in the order they were mounted.
+var errStays = errors.New("it stays mounted")
+
+// parseMounts lists the mount points below the folder from the text of
+// /proc/self/mountinfo, in the order they were mounted. The folder itself is not one
+// of them: somebody may have given it a disk of its own.
 func parseMounts(text, folder string) []string {
 	var points []string
 
@@ -30,8 +34,7 @@ func parseMounts(text, folder string) []string {
 			continue
 		}
 
-		point := unescape(fields[mountPointField])
-		if point == folder || strings.HasPrefix(point, folder+"/") {
+		if point := unescape(fields[mountPointField]); strings.HasPrefix(point, folder+"/") {
 			points = append(points, point)
 		}
 	}
@@ -74,22 +77,33 @@ func Mounts(folder string) ([]string, error) {
 
 // Mounted tells whether something is mounted at the path.
 func Mounted(path string) (bool, error) {
-	points, err := Mounts(path)
+	points, err := Mounts(filepath.Dir(path))
 
 	return slices.Contains(points, path), err
 }
 
 // UnmountBelow unmounts everything below the folder, the latest first. The
-// processes that use it must be gone.
+// processes that use it must be gone. It looks again afterwards, because a mount may
+// hide another and what is half unmounted must not pass for nothing.
 func UnmountBelow(folder string) error {
-	points, err := Mounts(folder)
-	if err != nil {
-		return err
+	var points []string
+
+	for range rounds {
+		var err error
+		if points, err = Mounts(folder); err != nil || len(points) == 0 {
+			return err
+		}
+
+		if err := unmount(points); err != nil {
+			return err
+		}
 	}
 
-	slices.Reverse(points)
+	return fmt.Errorf("unmount %s: %w", strings.Join(points, ", "), errStays)
+}
 
-	for _, point := range points {
+func unmount(points []string) error {
+	for _, point := range slices.Backward(points) {
 		// Detached rather than refused when somebody looks at it from outside; what
 		// went with the mount above it is not there any more.
 		if err := unix.Unmount(point, unix.MNT_DETACH); err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) {
@@ -98,57 +112,4 @@ func UnmountBelow(folder string) error {
 	}
 
 	return nil
-}
-
-// Loops lists the loop devices whose files are below the folder (or are the file
-// at that path).
-func Loops(folder string) ([]string, error) {
-	files, err := filepath.Glob("/sys/block/loop*/loop/backing_file")
-	if err != nil {
-		return nil, fmt.Errorf("list the loop devices: %w", err)
-	}
-
-	var devices []string
-
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			continue // released meanwhile
-		}
-
-		backing := strings.TrimSuffix(strings.TrimSpace(string(data)), " (deleted)")
-		if backing == folder || strings.HasPrefix(backing, folder+"/") {
-			devices = append(devices, "/dev/"+filepath.Base(filepath.Dir(filepath.Dir(file))))
-		}
-	}
-
-	return devices, nil
-}
-
-// ReleaseBelow unmounts everything below the folder and frees the loop devices of
-// the files in it.
-func ReleaseBelow(ctx context.Context, folder string) error {
-	if err := UnmountBelow(folder); err != nil {
-		return err
-	}
-
-	devices, err := Loops(folder)
-	if err != nil {
-		return err
-	}
-
-	for _, device := range devices {
-		// A device frees itself after its last user: it may be gone by now.
-		if err := command.Run(ctx, "losetup", "-d", device); err != nil && !released(device) {
-			return fmt.Errorf("free a loop device: %w", err)
-		}
-	}
-
-	return nil
-}
-
-func released(device string) bool {
-	_, err := os.Stat("/sys/block/" + filepath.Base(device) + "/loop/backing_file")
-
-	return err != nil
 }

@@ -11,17 +11,17 @@ func TestParseMounts(t *testing.T) {
 
 	const text = `22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
 30 22 7:0 / /sand/box/a rw - xfs /dev/loop0 rw
-31 30 0:5 / /sand/box/a/with\040space rw - tmpfs tmpfs rw
-32 22 0:6 / /sand/boxes rw - tmpfs tmpfs rw
+31 30 0:5 / /sand/box/a/with\040space rw - tmpfs memory rw
+32 22 0:6 / /sand/boxes rw - tmpfs memory rw
 short line
-33 22 0:7 / /sand/box rw - tmpfs tmpfs rw
+33 22 0:7 / /sand/box rw - tmpfs memory rw
 `
 
 	cases := map[string]struct {
 		reason, folder string
 		want           []string
 	}{
-		"below":   {reason: "everything below and the folder, not its namesakes", folder: "/sand/box", want: []string{"/sand/box/a", "/sand/box/a/with space", "/sand/box"}},
+		"below":   {reason: "everything below, neither the folder itself nor its namesakes", folder: "/sand/box", want: []string{"/sand/box/a", "/sand/box/a/with space"}},
 		"nothing": {reason: "nothing is mounted there", folder: "/elsewhere"},
 	}
 	for name, c := range cases {

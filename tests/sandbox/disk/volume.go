@@ -69,7 +69,7 @@ func (v Volume) format(ctx context.Context, size int64) error {
 		return fmt.Errorf("size the file of a volume: %w", err)
 	}
 
-	if err := command.Run(ctx, "mkfs.xfs", "-q", "-f", fresh); err != nil {
+	if err := command.Quick(ctx, "mkfs.xfs", "-q", "-f", fresh); err != nil {
 		return fmt.Errorf("format a volume: %w", err)
 	}
 
@@ -92,7 +92,7 @@ func (v Volume) Mount(ctx context.Context) error {
 	}
 
 	// Deleted blocks go back to the machine's disk (discard).
-	if err := command.Run(ctx, "mount", "-t", "xfs", "-o", "loop,discard", v.file(), v.Path()); err != nil {
+	if err := command.Quick(ctx, "mount", "-t", "xfs", "-o", "loop,discard", v.file(), v.Path()); err != nil {
 		return fmt.Errorf("mount a volume: %w", err)
 	}
 
@@ -121,11 +121,11 @@ func (v Volume) Grow(ctx context.Context, size int64) error {
 		return fmt.Errorf("grow %s: %w", v.Folder, errNoLoop)
 	}
 
-	if err := command.Run(ctx, "losetup", "-c", devices[0]); err != nil {
+	if err := command.Quick(ctx, "losetup", "-c", devices[0]); err != nil {
 		return fmt.Errorf("grow the loop device: %w", err)
 	}
 
-	if err := command.Run(ctx, "xfs_growfs", v.Path()); err != nil {
+	if err := command.Quick(ctx, "xfs_growfs", v.Path()); err != nil {
 		return fmt.Errorf("grow the file system: %w", err)
 	}
 

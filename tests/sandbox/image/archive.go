@@ -88,20 +88,13 @@ func addTree(byPath map[string]entry, tree Tree) error {
 			return fmt.Errorf("name %s: %w", file, err)
 		}
 
-		info, err := d.Info()
-		if err != nil {
-			return fmt.Errorf("look at %s: %w", file, err)
-		}
-
-		e := entry{path: inImage(path.Join(tree.Path, relative)), source: file, mode: info.Mode()}
-		if e.path == "" || !(info.Mode().IsRegular() || info.IsDir() || info.Mode()&fs.ModeSymlink != 0) {
+		e := entry{path: inImage(path.Join(tree.Path, relative)), source: file}
+		if e.path == "" || !belongs(d.Type()) {
 			return nil // the root itself; devices and sockets
 		}
 
-		if info.Mode()&fs.ModeSymlink != 0 {
-			if e.link, err = os.Readlink(file); err != nil {
-				return fmt.Errorf("read the link %s: %w", file, err)
-			}
+		if err := e.look(d); err != nil {
+			return err
 		}
 
 		byPath[e.path] = e
@@ -110,6 +103,30 @@ func addTree(byPath map[string]entry, tree Tree) error {
 	})
 	if err != nil {
 		return fmt.Errorf("walk %s: %w", tree.Source, err)
+	}
+
+	return nil
+}
+
+// belongs tells whether an image has members of the type.
+func belongs(kind fs.FileMode) bool {
+	return kind.IsRegular() || kind.IsDir() || kind&fs.ModeSymlink != 0
+}
+
+// look fills in what the file itself tells.
+func (e *entry) look(d fs.DirEntry) error {
+	info, err := d.Info()
+	if err != nil {
+		return fmt.Errorf("look at %s: %w", e.source, err)
+	}
+
+	e.mode = info.Mode()
+	if e.mode&fs.ModeSymlink == 0 {
+		return nil
+	}
+
+	if e.link, err = os.Readlink(e.source); err != nil {
+		return fmt.Errorf("read the link %s: %w", e.source, err)
 	}
 
 	return nil

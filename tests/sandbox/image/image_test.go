@@ -99,7 +99,7 @@ func members(t *testing.T, i v1.Image) map[string]string {
 	t.Helper()
 
 	stream := mutate.Extract(i)
-	defer stream.Close() //nolint:errcheck // only read
+	defer stream.Close()
 
 	found := map[string]string{}
 

@@ -31,6 +31,7 @@ func (r Runner) containerd(n Node) process.Spec {
 	return process.Spec{
 		Name:      n.Name + ".containerd",
 		Args:      []string{"containerd", "--config", r.Dir.Node(n.Name, "containerd.toml")},
+		Reads:     []string{r.Dir.Node(n.Name, "containerd.toml")},
 		Namespace: n.Address.Namespace(),
 		Group:     n.Name,
 	}
@@ -107,9 +108,12 @@ func (r Runner) networkConfig(n Node) string {
 	return fmt.Sprintf(template, networkName, r.Dir.Node(n.Name, "run", "leases"), n.Address.Pods())
 }
 
+// Kubelet is the name of the process that is the kubelet of the node.
+func Kubelet(node string) string { return node + ".kubelet" }
+
 func (r Runner) kubelet(n Node) process.Spec {
 	return process.Spec{
-		Name: n.Name + ".kubelet",
+		Name: Kubelet(n.Name),
 		Args: []string{
 			r.Kubernetes, "kubelet",
 			"--config=" + r.Dir.Node(n.Name, "kubelet.yaml"),
@@ -119,6 +123,7 @@ func (r Runner) kubelet(n Node) process.Spec {
 			"--hostname-override=" + n.Name,
 			"--node-ip=" + n.Address.IP(),
 		},
+		Reads:     []string{r.Dir.Node(n.Name, "kubelet.yaml")},
 		Namespace: n.Address.Namespace(),
 		Group:     n.Name,
 	}

@@ -184,7 +184,7 @@ func (r Runner) Stop(ctx context.Context, n Node) error {
 		return fmt.Errorf("clear the memory of %s: %w", n.Name, err)
 	}
 
-	if err := network.RemoveNode(ctx, n.Address); err != nil {
+	if err := network.RemoveNode(ctx, string(r.Dir), n.Address); err != nil {
 		return fmt.Errorf("disconnect %s: %w", n.Name, err)
 	}
 

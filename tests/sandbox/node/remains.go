@@ -3,180 +3,79 @@ package node
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/deckhouse/system-s3/tests/sandbox/process"
 )
 
 const (
-	bundles       = "run/io.containerd.runtime.v2.task/k8s.io"
-	cgroupRoot    = "/sys/fs/cgroup"
-	cgroupParent  = "/k8s.io"
 	deviceSocket  = "/var/lib/kubelet/device-plugins/kubelet.sock"
 	pluginResults = "/var/lib/cni/results"
 	podLogLinks   = "/var/log/containers"
+	answerLimit   = time.Second
 )
 
-// killContainers kills what runs in the containers of the node and deletes what
-// containers leave outside of its folder. The node's containerd and its shims must
-// be gone: they would start and tidy in between.
-func killContainers(ctx context.Context, folder string) error {
-	ids, err := containers(folder)
-	if err != nil {
-		return err
-	}
-
-	if err := process.Kill(ctx, inContainer(ids)); err != nil {
-		return fmt.Errorf("kill the containers: %w", err)
-	}
-
-	for _, id := range ids {
-		removeCgroups(filepath.Join(cgroupParent, id))
-		removeShimSocket(filepath.Join(folder, bundles, id))
-
-		if err := removeAll(filepath.Join(pluginResults, "*-"+id+"-*")); err != nil {
-			return err
-		}
-	}
-
-	return nil
-}
-
-// containers lists the ids of the containers that the node's runtime holds.
-func containers(folder string) ([]string, error) {
-	paths, err := filepath.Glob(filepath.Join(folder, bundles, "*"))
-	if err != nil {
-		return nil, fmt.Errorf("list the containers: %w", err)
-	}
-
-	for i := range paths {
-		paths[i] = filepath.Base(paths[i])
-	}
-
-	return paths, nil
-}
-
-// inContainer selects the processes in the cgroups of the containers.
-func inContainer(ids []string) func(pid int) bool {
-	return func(pid int) bool {
-		data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cgroup")
-		if err != nil {
-			return false
-		}
-
-		return slices.ContainsFunc(ids, func(id string) bool {
-			return bytes.Contains(data, []byte(cgroupParent+"/"+id))
-		})
-	}
-}
-
-// removeShimSocket deletes the socket of a container's shim, which is outside of
-// the node's folder; the shim wrote down where.
-func removeShimSocket(bundle string) {
-	data, err := os.ReadFile(filepath.Join(bundle, "address"))
-	if err != nil {
-		return // a container that was being made
-	}
-
-	// Containers of one Pod share a socket: the second finds it gone.
-	if socket, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "unix://"); ok {
-		_ = os.Remove(socket)
-	}
-}
-
-// removeCgroups deletes the empty cgroups at and below the path in every
-// hierarchy. A cgroup that does not go is harmless: it holds no process.
-func removeCgroups(path string) {
-	hierarchies, _ := filepath.Glob(cgroupRoot + "/*" + path)
-	for _, top := range append(hierarchies, cgroupRoot+path) {
-		var folders []string
-
-		_ = filepath.WalkDir(top, func(folder string, d fs.DirEntry, err error) error {
-			if err == nil && d.IsDir() {
-				folders = append(folders, folder)
-			}
-
-			return nil
-		})
-
-		slices.Reverse(folders)
-
-		for _, folder := range folders {
-			_ = unix.Rmdir(folder)
-		}
-	}
-}
-
-// Sweep deletes what the nodes left outside of the state directory: paths that are
-// compiled into the kubelet, containerd and the network plugins. Of what others may
-// use too only empty folders go.
+// Sweep deletes what the nodes left outside of the state directory: containers whose
+// node is not known any more, and files at paths that are compiled into the kubelet,
+// containerd and the network plugins. Of what others may use too only empty folders go.
 func Sweep(ctx context.Context, state string) error {
-	if err := removeAll(filepath.Join(pluginResults, networkName+"-*")); err != nil {
-		return err
-	}
-
-	if err := removeLogLinks(state); err != nil {
-		return err
-	}
+	err := errors.Join(
+		killContainers(ctx, state),
+		removeOurs(podLogLinks, func(path string) bool { return pointsInto(path, state) }),
+	)
 
 	if !listening(ctx, deviceSocket) {
-		_ = os.Remove(deviceSocket)
+		_ = unix.Unlink(deviceSocket)
 	}
 
-	for _, folder := range []string{
+	for _, folder := range append([]string{
 		filepath.Dir(deviceSocket), "/var/lib/kubelet", pluginResults, filepath.Dir(pluginResults),
 		podLogLinks, "/var/log/pods", "/run/containerd/s", "/run/containerd",
-	} {
+	}, hierarchies(cgroupParent)...) {
 		_ = unix.Rmdir(folder)
 	}
 
-	hierarchies, _ := filepath.Glob(cgroupRoot + "/*" + cgroupParent)
-	for _, folder := range append(hierarchies, cgroupRoot+cgroupParent) {
-		_ = unix.Rmdir(folder)
-	}
-
-	return nil
+	return err
 }
 
-// removeLogLinks deletes the links that kubelets make to their containers' logs.
-func removeLogLinks(state string) error {
-	links, err := filepath.Glob(podLogLinks + "/*.log")
-	if err != nil {
-		return fmt.Errorf("list the links to logs: %w", err)
+// mentions tells whether the network plugins' note on a Pod names a place below the
+// folder: the Pod's namespace is there.
+func mentions(path, folder string) bool {
+	data, err := fs.ReadFile(os.DirFS(filepath.Dir(path)), filepath.Base(path))
+
+	return err == nil && bytes.Contains(data, []byte(folder+"/"))
+}
+
+// pointsInto tells whether the path is a link to something below the state directory,
+// such as those that kubelets make to their containers' logs.
+func pointsInto(path, state string) bool {
+	target, err := os.Readlink(path)
+
+	return err == nil && strings.HasPrefix(target, state+"/")
+}
+
+// removeOurs deletes the files in the folder that are ours.
+func removeOurs(folder string, ours func(path string) bool) error {
+	entries, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("sweep: %w", err)
 	}
 
-	for _, link := range links {
-		target, err := os.Readlink(link)
-		if err != nil || !strings.HasPrefix(target, state+"/") {
+	for _, entry := range entries {
+		path := filepath.Join(folder, entry.Name())
+		if entry.IsDir() || !ours(path) {
 			continue
 		}
 
-		if err := os.Remove(link); err != nil {
-			return fmt.Errorf("delete a link to logs: %w", err)
-		}
-	}
-
-	return nil
-}
-
-func removeAll(pattern string) error {
-	paths, err := filepath.Glob(pattern)
-	if err != nil {
-		return fmt.Errorf("list %s: %w", pattern, err)
-	}
-
-	for _, path := range paths {
-		if err := os.Remove(path); err != nil {
-			return fmt.Errorf("sweep: %w", err)
+		if err := unix.Unlink(path); err != nil && !errors.Is(err, unix.ENOENT) {
+			return fmt.Errorf("sweep %s: %w", path, err)
 		}
 	}
 
@@ -185,7 +84,7 @@ func removeAll(pattern string) error {
 
 // listening tells whether a process answers at the socket.
 func listening(ctx context.Context, socket string) bool {
-	var dialer net.Dialer
+	dialer := net.Dialer{Timeout: answerLimit}
 
 	connection, err := dialer.DialContext(ctx, "unix", socket)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"math/big"
 	"net"
 	"os"
+	"path/filepath"
 	"time"
 )
 
@@ -228,7 +229,7 @@ func newTemplate(name, group string) (*x509.Certificate, error) {
 }
 
 func read(path, kind string) ([]byte, error) {
-	data, err := os.ReadFile(path)
+	data, err := readFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read a PEM file: %w", err)
 	}
@@ -239,6 +240,11 @@ func read(path, kind string) ([]byte, error) {
 	}
 
 	return block.Bytes, nil
+}
+
+// readFile reads a file of the authority's.
+func readFile(path string) ([]byte, error) {
+	return fs.ReadFile(os.DirFS(filepath.Dir(path)), filepath.Base(path))
 }
 
 // write replaces the file at once, so that a kill leaves no half of it.

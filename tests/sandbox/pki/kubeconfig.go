@@ -31,7 +31,7 @@ func (a *Authority) Kubeconfig(id Identity, server, path string) error {
 		a.Cert(id.File): &user.ClientCertificateData,
 		a.Key(id.File):  &user.ClientKeyData,
 	} {
-		data, err := os.ReadFile(from)
+		data, err := readFile(from)
 		if err != nil {
 			return fmt.Errorf("make a kubeconfig: %w", err)
 		}

@@ -41,6 +41,10 @@ func (e Env) complete(ctx context.Context) (Env, error) {
 		return Env{}, fmt.Errorf("prepare the platform: %w", err)
 	}
 
+	if e.Checkout == "" && store.Source() == "" {
+		return Env{}, fmt.Errorf("prepare the platform: %w", artifact.ErrNoSource)
+	}
+
 	e.Checkout = cmp.Or(e.Checkout, filepath.Dir(filepath.Dir(store.Source())))
 	e.Registry = cmp.Or(e.Registry, address.Registry())
 	e.Domain = cmp.Or(e.Domain, address.ClusterDomain)

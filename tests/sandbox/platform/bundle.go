@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/deckhouse/system-s3/tests/sandbox/artifact"
 )
 
 // bundled are the parts of the checkout that a release of the module carries, besides
@@ -80,7 +82,7 @@ func buildGo(ctx context.Context, b build) error {
 
 	cmd := exec.CommandContext(ctx, "nice", "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", b.out, b.pkg) //nolint:gosec // The arguments are this package's own.
 	cmd.Dir = b.dir
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	cmd.Env = append(os.Environ(), "PATH="+artifact.ToolPath(), "CGO_ENABLED=0", "GOWORK=off")
 
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s: %w\n%s", b.pkg, err, output)

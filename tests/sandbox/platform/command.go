@@ -2,6 +2,7 @@ package platform
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -24,7 +25,7 @@ func Command() *cobra.Command {
 	}
 	cmd.PersistentFlags().StringVar(&dir, "dir", string(statedir.Default()), "state directory of the sandbox")
 
-	verb := func(use, short string, work func(context.Context, Env) error) {
+	verb := func(use, short string, work work) {
 		cmd.AddCommand(&cobra.Command{
 			Use: use, Short: short, Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
@@ -39,9 +40,12 @@ func Command() *cobra.Command {
 	}
 
 	verb("run", "serve the stand-ins in the foreground; `sandbox up` starts this by itself", serve)
-	verb("update", "bring the module up to date with the checkout", Up)
-	verb("stop-operator", "stop addon-operator, as if Deckhouse were down", StopOperator)
-	verb("start-operator", "start addon-operator again", StartOperator)
+	verb("update", "bring the module up to date with the checkout", alone(func(ctx context.Context, env Env) error {
+		// The programs and the cluster may be others than at the last start.
+		return Up(ctx, Env{Dir: env.Dir, Options: env.Options})
+	}))
+	verb("stop-operator", "stop addon-operator, as if Deckhouse were down", alone(StopOperator))
+	verb("start-operator", "start addon-operator again", alone(StartOperator))
 	verb("status", "tell how the platform and the module are doing", func(ctx context.Context, env Env) error {
 		Status(ctx, env, os.Stdout)
 
@@ -52,6 +56,22 @@ func Command() *cobra.Command {
 	})
 
 	return cmd
+}
+
+// work of a verb on a platform that was started before.
+type work func(context.Context, Env) error
+
+// alone does the work while no other command changes the sandbox.
+func alone(w work) work {
+	return func(ctx context.Context, env Env) error {
+		unlock, err := env.Dir.Lock(ctx, os.Stderr)
+		if err != nil {
+			return fmt.Errorf("change the platform: %w", err)
+		}
+		defer unlock()
+
+		return w(ctx, env)
+	}
 }
 
 // serve runs the stand-ins until the process is told to end.

@@ -4,22 +4,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
-	"time"
 
 	"github.com/deckhouse/system-s3/tests/sandbox/process"
 	"github.com/deckhouse/system-s3/tests/sandbox/statedir"
-	"github.com/spf13/pflag"
 )
 
 const (
-	defaultRPCTimeout       = 10 * time.Second
-	defaultDeckhouseVersion = "v1.78.0"
-
 	privateDir  = 0o700
 	privateFile = 0o600
+
+	envFile = "env.json"
 )
 
 // Env is what the platform needs to know of the sandbox it serves. It is kept in the
@@ -37,31 +35,8 @@ type Env struct {
 	Garage     string `json:"garage"`     // Garage's program; empty: the built one
 }
 
-// Options are the flags of `sandbox up` that belong to the platform.
-type Options struct {
-	KeyLifetime      time.Duration `json:"keyLifetime"`      // life of a consumer's key; 0 leaves the module's default
-	RPCTimeout       time.Duration `json:"rpcTimeout"`       // Garage's rpc_timeout_msec
-	DeckhouseVersion string        `json:"deckhouseVersion"` // global.deckhouseVersion
-	Modules          []string      `json:"modules"`          // other modules that are said to be enabled
-	Protection       bool          `json:"protection"`       // Deckhouse's policies for its objects are in force
-}
-
-// defaultModules are those whose kinds the module's chart prints objects of.
-func defaultModules() []string {
-	return []string{"operator-prometheus", "prometheus", "vertical-pod-autoscaler"}
-}
-
-// AddFlags adds the options to the flags of a command.
-func (o *Options) AddFlags(flags *pflag.FlagSet) {
-	flags.DurationVar(&o.KeyLifetime, "key-lifetime", 0, "life of a consumer's S3 key (default: the module's, 30m)")
-	flags.DurationVar(&o.RPCTimeout, "rpc-timeout", defaultRPCTimeout, "Garage's RPC timeout; re-replication starts twice as much later")
-	flags.StringVar(&o.DeckhouseVersion, "deckhouse-version", defaultDeckhouseVersion, "version of Deckhouse that the module is told")
-	flags.StringSliceVar(&o.Modules, "modules", defaultModules(), "other Deckhouse modules that the module is told are enabled")
-	flags.BoolVar(&o.Protection, "protection", false, "protect Deckhouse's objects and namespaces from administrators, as Deckhouse does")
-}
-
 // processes are those of this sandbox.
-func (e Env) processes() process.Table { return process.NewTable(e.Dir) }
+func (e Env) processes() process.Table { return process.NewTable(e.Dir, os.Stderr) }
 
 // path is a place in the platform's part of the state directory.
 func (e Env) path(elements ...string) string {
@@ -89,7 +64,16 @@ func (e Env) save() error {
 		return fmt.Errorf("write environment: %w", err)
 	}
 
-	return wrap("write environment", os.WriteFile(e.path("env.json"), data, privateFile))
+	return wrap("write environment", writeWhole(e.path(envFile), data))
+}
+
+// writeWhole replaces the file at once: a kill leaves the old one or the new one.
+func writeWhole(path string, data []byte) error {
+	if err := os.WriteFile(path+".new", data, privateFile); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+
+	return wrap("keep "+path, os.Rename(path+".new", path))
 }
 
 // errNotUp is the answer of commands that look at a platform that was never started.
@@ -97,7 +81,7 @@ var errNotUp = errors.New("no platform here: run `sandbox up` first")
 
 // Load reads the environment that Up saved in the state directory: what tests and commands start from.
 func Load(dir statedir.Dir) (Env, error) {
-	data, err := os.ReadFile(Env{Dir: dir}.path("env.json"))
+	data, err := fs.ReadFile(os.DirFS(Env{Dir: dir}.path()), envFile)
 	if errors.Is(err, os.ErrNotExist) {
 		return Env{}, errNotUp
 	}

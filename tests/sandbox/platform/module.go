@@ -105,7 +105,7 @@ func (c *controller) reportModule(ctx context.Context, config *ModuleConfig) err
 
 		_, err = modules.UpdateStatus(ctx, module, metav1.UpdateOptions{})
 
-		return err //nolint:wrapcheck // The retry looks at the error itself.
+		return err
 	})
 
 	return wrap("report Module", err)

@@ -75,7 +75,7 @@ func (c *controller) observe(ctx context.Context) (observed, error) {
 func (c *controller) moduleConfig(ctx context.Context, name string) (*ModuleConfig, error) {
 	object, err := c.objects.Resource(moduleConfigResource).Get(ctx, name, metav1.GetOptions{})
 	if errors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // Absence is an answer with its own meaning: the bundle decides.
+		return nil, nil // Absence is an answer with its own meaning: the bundle decides.
 	}
 
 	if err != nil {

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"io"
 	"testing"
 	"time"
 
@@ -13,15 +14,17 @@ import (
 func TestParseStat(t *testing.T) {
 	t.Parallel()
 
-	const tail = " S 1 2 3 0 -1 4194560 1 0 0 0 1 2 0 0 20 0 1 0 98765 1000 1 18446744073709551615"
+	const tail = " S 1 2 3 0 -1 4194560 1 0 0 0 1 2 0 0 20 0 1 0 98765 1000 7 18446744073709551615"
+
+	sleeping := stat{state: "S", session: 3, threads: 1, startTime: 98765, resident: 7}
 
 	cases := map[string]struct {
 		reason, text string
 		want         stat
 		fails        bool
 	}{
-		"plain":       {reason: "the usual line", text: "42 (sleep)" + tail, want: stat{state: "S", parent: 1, startTime: 98765}},
-		"parentheses": {reason: "a program may be called anything", text: "42 (a) Z (b c)" + tail, want: stat{state: "S", parent: 1, startTime: 98765}},
+		"plain":       {reason: "the usual line", text: "42 (sleep)" + tail, want: sleeping},
+		"parentheses": {reason: "a program may be called anything", text: "42 (a) Z (b c)" + tail, want: sleeping},
 		"short":       {reason: "cut in the middle", text: "42 (sleep) S 1 2", fails: true},
 		"empty":       {reason: "the process went away", text: "", fails: true},
 		"not numbers": {reason: "not a stat file", text: "1 (x) a b c d e f g h i j k l m n o p q r s t u v w", fails: true},
@@ -37,13 +40,34 @@ func TestParseStat(t *testing.T) {
 	}
 }
 
+func TestEnded(t *testing.T) {
+	t.Parallel()
+
+	cases := map[string]struct {
+		reason string
+		stat   stat
+		want   bool
+	}{
+		"runs":    {reason: "it sleeps", stat: stat{state: "S", threads: 1}},
+		"zombie":  {reason: "its parent has not collected it", stat: stat{state: "Z", threads: 1}, want: true},
+		"dead":    {reason: "collected just now", stat: stat{state: "X"}, want: true},
+		"threads": {reason: "another thread still has the files open", stat: stat{state: "Z", threads: 2}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, c.want, c.stat.ended(), c.reason)
+		})
+	}
+}
+
 func newTestTable(t *testing.T) Table {
 	t.Helper()
 
 	dir := statedir.Dir(t.TempDir())
 	require.NoError(t, dir.Create())
 
-	return NewTable(dir)
+	return NewTable(dir, io.Discard)
 }
 
 func TestStartTwiceIsOneProcess(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Record says which process was started under a name. The pair of id and start
@@ -22,13 +23,19 @@ type Record struct {
 	// StartTime is field 22 of /proc/<pid>/stat: ticks since the machine's start.
 	StartTime uint64   `json:"startTime"`
 	Args      []string `json:"args"`
+	// Started is when the process was started; zero when that is not known.
+	Started time.Time `json:"started,omitzero"`
+	// Fingerprint sums up what was started; empty when that is not known.
+	Fingerprint string `json:"fingerprint,omitempty"`
 }
 
 // Fields of /proc/<pid>/stat, counted from the one after the name in parentheses.
 const (
 	statState     = 0
-	statParent    = 1
+	statSession   = 3
+	statThreads   = 17
 	statStartTime = 19
+	statResident  = 21
 )
 
 var errStat = errors.New("unexpected content")
@@ -36,9 +43,15 @@ var errStat = errors.New("unexpected content")
 // stat is what the sandbox needs of /proc/<pid>/stat.
 type stat struct {
 	state     string
-	parent    int
+	session   int
+	threads   int
 	startTime uint64
+	resident  int64 // pages of memory
 }
+
+// ended tells whether the process only waits to be collected. While one of its
+// threads is not through, its files are open and what it has mounted is in use.
+func (s stat) ended() bool { return (s.state == "Z" || s.state == "X") && s.threads <= 1 }
 
 // parseStat reads the text of /proc/<pid>/stat. The name of the program may hold
 // spaces and parentheses, hence the search for the last one.
@@ -49,21 +62,22 @@ func parseStat(text string) (stat, error) {
 	}
 
 	fields := strings.Fields(text[end+1:])
-	if len(fields) <= statStartTime {
+	if len(fields) <= statResident {
 		return stat{}, fmt.Errorf("parse stat: %w", errStat)
 	}
 
-	parent, err := strconv.Atoi(fields[statParent])
-	if err != nil {
-		return stat{}, fmt.Errorf("parse the parent in stat: %w", err)
+	s := stat{state: fields[statState]}
+
+	for _, field := range []struct {
+		index int
+		into  any
+	}{{statSession, &s.session}, {statThreads, &s.threads}, {statStartTime, &s.startTime}, {statResident, &s.resident}} {
+		if _, err := fmt.Sscan(fields[field.index], field.into); err != nil {
+			return stat{}, fmt.Errorf("parse field %d of stat: %w", field.index, err)
+		}
 	}
 
-	started, err := strconv.ParseUint(fields[statStartTime], 10, 64)
-	if err != nil {
-		return stat{}, fmt.Errorf("parse the start time in stat: %w", err)
-	}
-
-	return stat{state: fields[statState], parent: parent, startTime: started}, nil
+	return s, nil
 }
 
 func readStat(pid int) (stat, error) {
@@ -80,7 +94,7 @@ func readStat(pid int) (stat, error) {
 func (r Record) Alive() bool {
 	s, err := readStat(r.PID)
 
-	return err == nil && s.startTime == r.StartTime && s.state != "Z" && s.state != "X"
+	return err == nil && s.startTime == r.StartTime && !s.ended()
 }
 
 func (t Table) path(name string) string {
@@ -89,7 +103,7 @@ func (t Table) path(name string) string {
 
 // Find returns the record of a name; false when nothing was started under it.
 func (t Table) Find(name string) (Record, bool, error) {
-	data, err := os.ReadFile(t.path(name))
+	data, err := fs.ReadFile(os.DirFS(t.dir.Records()), name+".json")
 	if errors.Is(err, fs.ErrNotExist) {
 		return Record{}, false, nil
 	}
@@ -99,12 +113,10 @@ func (t Table) Find(name string) (Record, bool, error) {
 	}
 
 	var r Record
-	// A record cut short by a kill is the same as none: the mark still finds the process.
-	if json.Unmarshal(data, &r) != nil {
-		return Record{}, false, nil
-	}
+	// A record that makes no sense is the same as none: the mark still finds the process.
+	readable := json.Unmarshal(data, &r) == nil
 
-	return r, true, nil
+	return r, readable, nil
 }
 
 // All returns the records in the order of their names.

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
+	"sync"
 	"syscall"
 	"time"
 
@@ -19,16 +21,23 @@ const (
 	groupVariable = "SYSTEM_S3_SANDBOX_GROUP"
 )
 
-const pollInterval = 20 * time.Millisecond
+const (
+	pollInterval = 20 * time.Millisecond
+	// restartGrace is how long a process may take to end that is started anew.
+	restartGrace = 20 * time.Second
+)
 
 // Table is the set of processes of one sandbox.
 type Table struct {
-	dir statedir.Dir
+	dir      statedir.Dir
+	progress io.Writer
+	contents *sync.Map // path of a file to the digest of what it holds
 }
 
-// NewTable returns the processes of the sandbox in dir.
-func NewTable(dir statedir.Dir) Table {
-	return Table{dir: dir}
+// NewTable returns the processes of the sandbox in dir. What is done to them unasked
+// is told to progress.
+func NewTable(dir statedir.Dir, progress io.Writer) Table {
+	return Table{dir: dir, progress: progress, contents: &sync.Map{}}
 }
 
 // Spec describes a process to start.
@@ -41,22 +50,53 @@ type Spec struct {
 	Namespace string
 	// Env is added to the little that every process gets (PATH, HOME).
 	Env []string
+	// Reads are the configuration files that the process reads only when it starts.
+	Reads []string
 	// Group joins processes that end together, such as those of one node.
 	Group string
 }
 
 // Start starts the process unless it runs already, and returns without waiting
-// for it to be ready. The process outlives the caller.
+// for it to be ready. One that runs an older program, or with other arguments or
+// another configuration, is ended and started anew. The process outlives the caller.
 func (t Table) Start(ctx context.Context, s Spec) error {
-	r, found, err := t.Find(s.Name)
+	fingerprint, err := t.fingerprint(s)
 	if err != nil {
 		return err
 	}
 
-	if found && r.Alive() {
+	r, alive, err := t.running(s)
+	if err != nil {
+		return err
+	}
+
+	if alive && r.current(s, fingerprint) {
 		return nil
 	}
 
+	if alive {
+		fmt.Fprintf(t.progress, "restarting %s: its program, flags or configuration changed\n", s.Name) //nolint:errcheck // progress only
+
+		if err := t.Stop(ctx, s.Name, restartGrace); err != nil {
+			return err
+		}
+	}
+
+	return t.launch(ctx, s, fingerprint)
+}
+
+// running finds the process of the name, with a record or without; false when it
+// does not run.
+func (t Table) running(s Spec) (Record, bool, error) {
+	r, found, err := t.Find(s.Name)
+	if err != nil || found && r.Alive() {
+		return r, err == nil, err
+	}
+
+	return t.adopt(s)
+}
+
+func (t Table) launch(ctx context.Context, s Spec, fingerprint string) error {
 	log, err := os.OpenFile(t.dir.Log(s.Name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("open the log of %s: %w", s.Name, err)
@@ -65,6 +105,7 @@ func (t Table) Start(ctx context.Context, s Spec) error {
 
 	cmd := t.command(ctx, s)
 	cmd.Stdout, cmd.Stderr = log, log
+	r := Record{Name: s.Name, Args: s.Args, Started: time.Now(), Fingerprint: fingerprint}
 
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start %s: %w", s.Name, err)
@@ -79,7 +120,9 @@ func (t Table) Start(ctx context.Context, s Spec) error {
 		return fmt.Errorf("%s ended at once, see %s: %w", s.Name, t.dir.Log(s.Name), err)
 	}
 
-	return t.write(Record{Name: s.Name, PID: cmd.Process.Pid, StartTime: started.startTime, Args: s.Args})
+	r.PID, r.StartTime = cmd.Process.Pid, started.startTime
+
+	return t.write(r)
 }
 
 func (t Table) command(ctx context.Context, s Spec) *exec.Cmd {
@@ -90,7 +133,7 @@ func (t Table) command(ctx context.Context, s Spec) *exec.Cmd {
 	}
 
 	// The process is meant to outlive the command: its context must not end it.
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), args[0], args[1:]...)
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), args[0], args[1:]...) //nolint:gosec // the sandbox's own programs, no shell between
 	cmd.Dir = string(t.dir)
 	cmd.Env = append([]string{
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -103,7 +146,8 @@ func (t Table) command(ctx context.Context, s Spec) *exec.Cmd {
 	return cmd
 }
 
-// Stop asks the process to end, kills it after the grace, and forgets it.
+// Stop forgets the process, asks it to end and kills it after the grace. Whoever looks
+// at the records to start again what has ended by itself thus leaves it alone.
 // Stopping what does not run is not an error.
 func (t Table) Stop(ctx context.Context, name string, grace time.Duration) error {
 	r, found, err := t.Find(name)
@@ -111,14 +155,16 @@ func (t Table) Stop(ctx context.Context, name string, grace time.Duration) error
 		return err
 	}
 
-	if found && r.Alive() {
-		if err := end(ctx, r, grace); err != nil {
-			return fmt.Errorf("stop %s: %w", name, err)
-		}
-	}
-
 	if err := os.Remove(t.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("forget %s: %w", name, err)
+	}
+
+	if !found || !r.Alive() {
+		return nil
+	}
+
+	if err := end(ctx, r, grace); err != nil {
+		return fmt.Errorf("stop %s: %w", name, err)
 	}
 
 	return nil

@@ -10,6 +10,7 @@ import (
 	"hash/fnv"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -33,6 +34,8 @@ const (
 var (
 	errNoNode = errors.New("no node to put the volume on")
 	errBlock  = errors.New("only file systems, no block volumes")
+	// Anybody may write a PersistentVolume that claims to be of this provisioner.
+	errElsewhere = errors.New("it is not below the folder of the volumes")
 )
 
 // Provisioner makes and deletes volumes.
@@ -103,10 +106,10 @@ func anyOf(names []string, key string) (string, error) {
 
 	slices.Sort(names)
 
-	hash := fnv.New32a()
-	hash.Write([]byte(key)) //nolint:errcheck,gosec // a hash does not fail
+	hash := fnv.New64a()
+	hash.Write([]byte(key)) //nolint:gosec // a hash does not fail
 
-	return names[hash.Sum32()%uint32(len(names))], nil //nolint:gosec // a handful of nodes
+	return names[hash.Sum64()%uint64(len(names))], nil
 }
 
 func persistentVolume(o controller.ProvisionOptions, v disk.Volume, node string) *corev1.PersistentVolume {
@@ -149,6 +152,10 @@ func persistentVolume(o controller.ProvisionOptions, v disk.Volume, node string)
 
 // Delete deletes the volume's data. A volume that is gone already is no error.
 func (p Provisioner) Delete(ctx context.Context, pv *corev1.PersistentVolume) error {
+	if !strings.HasPrefix(volumeOf(pv).Folder, p.dir.Volumes("")+"/") {
+		return fmt.Errorf("delete volume %s: %w", pv.Name, errElsewhere)
+	}
+
 	if err := volumeOf(pv).Remove(ctx); err != nil {
 		return fmt.Errorf("delete volume %s: %w", pv.Name, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log"
 	"net/http"
 	"net/http/httptest"
@@ -116,20 +117,22 @@ func (s stored) write(folder string) error {
 }
 
 func replay(to http.Handler, folder string) error {
-	paths, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	files := os.DirFS(folder)
+
+	names, err := fs.Glob(files, "*.json")
 	if err != nil {
 		return fmt.Errorf("list the manifests: %w", err)
 	}
 
-	for _, file := range paths {
-		data, err := os.ReadFile(file)
+	for _, name := range names {
+		data, err := fs.ReadFile(files, name)
 		if err != nil {
 			return fmt.Errorf("read a manifest: %w", err)
 		}
 
 		var s stored
 		if err := json.Unmarshal(data, &s); err != nil {
-			return fmt.Errorf("decode %s: %w", file, err)
+			return fmt.Errorf("decode %s: %w", name, err)
 		}
 
 		request := httptest.NewRequest(http.MethodPut, s.Path, bytes.NewReader(s.Body))

@@ -5,8 +5,11 @@ package statedir
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -15,6 +18,7 @@ const (
 	fallback = "/var/lib/system-s3-sandbox"
 	private  = 0o700
 	mark     = ".system-s3-sandbox"
+	lock     = "lock"
 )
 
 var errForeign = errors.New("the folder is not a sandbox's, choose another with " + Variable)
@@ -26,11 +30,26 @@ type Dir string
 func Default() Dir {
 	if set := os.Getenv(Variable); set != "" {
 		if abs, err := filepath.Abs(set); err == nil {
-			return Dir(abs)
+			return Dir(resolve(abs))
 		}
 	}
 
-	return fallback
+	return Dir(resolve(fallback))
+}
+
+// resolve replaces the symbolic links in a path, whose last parts need not exist yet:
+// the kernel lists mounts and loop devices by the paths behind them.
+func resolve(path string) string {
+	if behind, err := filepath.EvalSymlinks(path); err == nil {
+		return behind
+	}
+
+	parent := filepath.Dir(path)
+	if parent == path {
+		return path
+	}
+
+	return filepath.Join(resolve(parent), filepath.Base(path))
 }
 
 // Path joins the elements to the directory.
@@ -87,7 +106,8 @@ func (d Dir) Create() error {
 	return nil
 }
 
-// Remove deletes the directory. Nothing may be mounted below any more.
+// Remove deletes the directory. Nothing may be mounted below any more. The lock goes
+// last: whoever waits for it takes it at that moment, and may start anew.
 func (d Dir) Remove() error {
 	if !d.Exists() {
 		return nil
@@ -97,22 +117,56 @@ func (d Dir) Remove() error {
 		return fmt.Errorf("%s: %w", d, errForeign)
 	}
 
-	if err := os.RemoveAll(string(d)); err != nil {
+	entries, err := os.ReadDir(string(d))
+	if err != nil {
+		return fmt.Errorf("delete the state directory: %w", err)
+	}
+
+	for _, entry := range entries {
+		if entry.Name() == lock || entry.Name() == mark {
+			continue
+		}
+
+		if err := os.RemoveAll(d.Path(entry.Name())); err != nil {
+			return fmt.Errorf("delete the state directory: %w", err)
+		}
+	}
+
+	return errors.Join(remove(d.Path(mark)), remove(d.Path(lock)), remove(string(d)))
+}
+
+// remove deletes a file or an empty folder. A folder may hold the next sandbox already,
+// or have a disk of its own mounted at it.
+func remove(path string) error {
+	err := os.Remove(path)
+	for _, fine := range []error{fs.ErrNotExist, unix.ENOTEMPTY, unix.EBUSY} {
+		if errors.Is(err, fine) {
+			return nil
+		}
+	}
+
+	if err != nil {
 		return fmt.Errorf("delete the state directory: %w", err)
 	}
 
 	return nil
 }
 
+// ours tells whether the folder is a sandbox's. One that was being deleted holds the
+// lock and nothing else.
 func (d Dir) ours() bool {
-	_, err := os.Stat(d.Path(mark))
+	if _, err := os.Stat(d.Path(mark)); err == nil {
+		return true
+	}
 
-	return err == nil
+	entries, err := os.ReadDir(string(d))
+
+	return err == nil && len(entries) == 1 && entries[0].Name() == lock
 }
 
 // Exists tells whether there is anything of a sandbox.
 func (d Dir) Exists() bool {
-	_, err := os.Stat(string(d))
+	entries, err := os.ReadDir(string(d))
 
-	return err == nil
+	return err == nil && len(entries) > 0
 }

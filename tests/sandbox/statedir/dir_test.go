@@ -41,3 +41,13 @@ func TestCreateTwiceAndRemoveTwice(t *testing.T) {
 
 	assert.NoDirExists(t, string(dir))
 }
+
+func TestDefaultIsThePathBehindLinks(t *testing.T) {
+	folder, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	require.NoError(t, os.Mkdir(filepath.Join(folder, "real"), 0o700))
+	require.NoError(t, os.Symlink("real", filepath.Join(folder, "link")))
+
+	t.Setenv(statedir.Variable, filepath.Join(folder, "link", "not", "yet"))
+	assert.Equal(t, statedir.Dir(filepath.Join(folder, "real", "not", "yet")), statedir.Default())
+}
