@@ -171,7 +171,7 @@ func TestOneReplica(t *testing.T) {
 	s.until("Ready")
 	cluster.Nodes[0].Kill()
 	s.until("QuorumLost")
-	assert.Contains(t, s.condition(module.StorageReady)["message"], "0 of 1 replicas are up, at least 1 must be")
+	assert.Contains(t, s.condition(module.StorageReady)["message"], "garage-a-0 on node node-0 does not answer")
 }
 
 func TestNoPlan(t *testing.T) {
