@@ -33,6 +33,11 @@ module: system-s3
 {{- end -}}
 {{- end -}}
 
+{{- /* dockercfg: access to the registry that the module's images are in, base64. */ -}}
+{{- define "system-s3.dockercfg" -}}
+{{- ((.Values.systemS3.registry).dockercfg) | default .Values.global.modulesImages.registry.dockercfg | default ("{\"auths\":{}}" | b64enc) -}}
+{{- end -}}
+
 {{- /* cluster-domain: the DNS domain of the cluster. */ -}}
 {{- define "system-s3.cluster-domain" -}}
 {{- required "global.discovery.clusterDomain is absent" .Values.global.discovery.clusterDomain -}}

@@ -32,6 +32,7 @@ type options struct {
 	ringFile    string
 	keyLifetime time.Duration
 	level       zapcore.Level
+	leave       bool // take the disabled module out of the cluster, nothing else
 }
 
 const (
@@ -57,7 +58,12 @@ func main() {
 	}
 	ctrl.SetLogger(log)
 	klog.SetLogger(log)
-	if err := run(*o, log); err != nil {
+	if o.leave {
+		err = runLeave(log)
+	} else {
+		err = run(*o, log)
+	}
+	if err != nil {
 		log.Error(err, "controller ends")
 		os.Exit(1)
 	}
@@ -66,6 +72,9 @@ func main() {
 // parse reads flags and environment; nil options mean that only the version is wanted.
 func parse(args []string, variable func(name string) string) (*options, error) {
 	o := &options{keyLifetime: defaultLifetime}
+	if len(args) > 0 && args[0] == leaveCommand {
+		o.leave, args = true, args[1:]
+	}
 	flags := flag.NewFlagSet("controller", flag.ContinueOnError)
 	flags.StringVar(&o.probes, "health-probe-bind-address", ":"+strconv.Itoa(names.ControllerProbesPort), "address of /healthz and /readyz")
 	flags.StringVar(&o.metrics, "metrics-bind-address", "0", "address of the metrics, 0 for none")

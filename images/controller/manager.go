@@ -24,6 +24,7 @@ import (
 	"github.com/deckhouse/system-s3/images/controller/internal/backend"
 	"github.com/deckhouse/system-s3/images/controller/internal/bucket"
 	"github.com/deckhouse/system-s3/images/controller/internal/endpoint"
+	"github.com/deckhouse/system-s3/images/controller/internal/leave"
 	"github.com/deckhouse/system-s3/images/controller/internal/module"
 	"github.com/deckhouse/system-s3/images/controller/internal/plane"
 	"github.com/deckhouse/system-s3/lib/api/v1alpha1"
@@ -88,6 +89,9 @@ func setupControllers(mgr manager.Manager) error {
 	}
 	if err := bucket.Setup(mgr, board); err != nil {
 		return err
+	}
+	if err := mgr.Add(&leave.ComeBack{Reader: mgr.GetAPIReader(), Writer: mgr.GetClient()}); err != nil {
+		return fmt.Errorf("add what puts back what leaving took: %w", err)
 	}
 	return (&endpoint.Reconciler{Client: mgr.GetClient()}).Setup(mgr)
 }

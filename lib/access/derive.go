@@ -21,6 +21,15 @@ func RPCSecret(secret []byte, epoch int) string {
 	return hex.EncodeToString(mac(secret, "rpc-epoch-"+strconv.Itoa(epoch)))
 }
 
+// storeIDBytes is how much of the code names a store: people read it, and nobody makes many stores.
+const storeIDBytes = 8
+
+// StoreID names the store that a seed belongs to and tells nothing of the seed. Seeds are made only where nothing of an
+// earlier store is left, so another id is another store. The seed is the raw bytes, not their hexadecimal form.
+func StoreID(seed []byte) string {
+	return hex.EncodeToString(mac(seed, "store-id")[:storeIDBytes])
+}
+
 func mac(key []byte, parts ...string) []byte {
 	h := hmac.New(sha256.New, key)
 	for _, part := range parts {

@@ -32,6 +32,7 @@ type world struct {
 	masters  int
 	modules  []string
 	apis     []string
+	version  string // of Deckhouse; none is a build of a developer
 }
 
 func masters(n int) world {
@@ -59,6 +60,11 @@ func (w world) autoscaler() world {
 	return w
 }
 
+func (w world) on(version string) world {
+	w.version = version
+	return w
+}
+
 func (w world) frozen() world {
 	w.cluster.Planes = []plan.ObservedPlane{{
 		ID: "a", Facts: plan.Facts{StorageClass: "local", Replicas: 3, ReplicationFactor: 3, Epoch: 1}, Known: true,
@@ -72,7 +78,7 @@ func (w world) values(t *testing.T) map[string]any {
 	t.Helper()
 	v := map[string]any{
 		"global": map[string]any{
-			"enabledModules": w.modules,
+			"enabledModules": w.modules, "deckhouseVersion": w.version,
 			"discovery": map[string]any{
 				"clusterDomain": "cluster.test", "clusterMasterCount": w.masters,
 				"clusterControlPlaneIsHighlyAvailable": w.masters > 1, "apiVersions": []string{},
@@ -121,7 +127,7 @@ func asJSON(t *testing.T, v map[string]any) map[string]any {
 func worlds() map[string]world {
 	return map[string]world{
 		"no-bucket":      masters(3),
-		"one-replica":    masters(1).bucket(1),
+		"one-replica":    masters(1).bucket(1).on("v1.77.3"),
 		"three-replicas": masters(3).bucket(10).autoscaler(),
 		"system-tier":    masters(3).system().bucket(10),
 		"frozen":         masters(3).bucket(10).frozen(),

@@ -15,7 +15,17 @@ import (
 
 const keepPolicy = "helm.sh/resource-policy"
 
-func key(o unstructured.Unstructured) string { return o.GetKind() + "/" + o.GetName() }
+// key names an object; the namespace only where it is not the module's own, and Helm's hooks, which are twins.
+func key(o unstructured.Unstructured) string {
+	name := o.GetKind() + "/" + o.GetName()
+	if o.GetNamespace() == platformNamespace {
+		name = o.GetKind() + "/" + platformNamespace + "/" + o.GetName()
+	}
+	if o.GetAnnotations()[hookAnnotation] != "" {
+		name = "Hook" + name
+	}
+	return name
+}
 
 func byKey(t *testing.T, w world) map[string]unstructured.Unstructured {
 	t.Helper()
@@ -50,9 +60,12 @@ func TestEveryObjectCarriesTheLabels(t *testing.T) {
 			for _, o := range objects(t, w) {
 				require.Equal(t, "deckhouse", o.GetLabels()["heritage"], key(o))
 				require.Equal(t, "system-s3", o.GetLabels()["module"], key(o))
-				if clusterScoped(o.GetKind()) {
+				switch {
+				case clusterScoped(o.GetKind()), o.GetAnnotations()[hookAnnotation] != "":
 					require.Empty(t, o.GetNamespace(), key(o))
-				} else {
+				case o.GetLabels()["app"] == leaver && o.GetName() == leaver:
+					require.Equal(t, platformNamespace, o.GetNamespace(), key(o))
+				default:
 					require.Equal(t, "d8-system-s3", o.GetNamespace(), key(o))
 				}
 			}
@@ -65,6 +78,9 @@ func TestWhatMakesTheStoreIsKept(t *testing.T) {
 	kept := map[string]bool{
 		"Namespace/d8-system-s3": true, "StatefulSet/garage-a": true, "Secret/garage-a": true, "ConfigMap/garage-a": true,
 		"Secret/key-ring": true, "Secret/tls": true, "Secret/ca": true,
+		"ServiceAccount/d8-system/system-s3-leave": true, "Secret/d8-system/system-s3-leave": true,
+		"Role/d8-system/system-s3-leave": true, "RoleBinding/d8-system/system-s3-leave": true,
+		"Role/leave": true, "RoleBinding/leave": true, "ClusterRole/d8:system-s3:leave": true, "ClusterRoleBinding/d8:system-s3:leave": true,
 	}
 	found := byKey(t, masters(3).bucket(10).autoscaler())
 	for name := range kept {
@@ -133,6 +149,7 @@ func podsOf(t *testing.T, w world) map[string]corev1.PodSpec {
 	return map[string]corev1.PodSpec{
 		"garage":     typed[appsv1.StatefulSet](t, found["StatefulSet/garage-a"]).Spec.Template.Spec,
 		"controller": typed[appsv1.Deployment](t, found["Deployment/controller"]).Spec.Template.Spec,
+		"leaver":     typed[appsv1.Deployment](t, found["HookDeployment/system-s3-leave"]).Spec.Template.Spec,
 	}
 }
 

@@ -63,6 +63,11 @@ type SystemBucketStatus struct {
 	// +optional
 	BucketID string `json:"bucketID,omitempty"`
 
+	// Identifier of the store that has the bucket. A store that was deleted and made again has another one.
+	//
+	// +optional
+	StoreID string `json:"storeID,omitempty"`
+
 	// Space taken by the objects.
 	//
 	// +optional
@@ -78,7 +83,7 @@ type SystemBucketStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Conditions: Ready and QuotaAvailable.
+	// Conditions: Ready, QuotaAvailable and, only after the loss of a store, DataLost.
 	//
 	// +optional
 	// +listType=map
@@ -100,6 +105,9 @@ type SystemBucketList struct {
 const (
 	ConditionReady          = "Ready"
 	ConditionQuotaAvailable = "QuotaAvailable"
+	// ConditionDataLost is True once the store with the bucket's objects was deleted and the bucket was made again, empty.
+	// It is absent otherwise, and stays.
+	ConditionDataLost = "DataLost"
 )
 
 // Reasons of the Ready condition.
@@ -110,6 +118,11 @@ const (
 	ReasonInvalidSpec       = "InvalidSpec"
 	ReasonBackendError      = "BackendError"
 	ReasonDeleting          = "Deleting"
+)
+
+// Reasons of the DataLost condition.
+const (
+	ReasonStoreMadeAnew = "StoreMadeAnew"
 )
 
 // Reasons of the QuotaAvailable condition.

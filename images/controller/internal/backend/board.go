@@ -14,6 +14,7 @@ import (
 // Connection is a plane that can take changes of buckets: all of them go through one and the same node.
 type Connection struct {
 	Plane string
+	Store string // identity of the store: another one after the store was deleted and made again
 	Admin *garage.Client
 	S3    *s3.Client
 	KeyID string // the plane's internal S3 key

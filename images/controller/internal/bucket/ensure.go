@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/deckhouse/system-s3/images/controller/internal/backend"
 	"github.com/deckhouse/system-s3/lib/garage"
 )
 
@@ -15,6 +16,7 @@ var errVanished = errors.New("the recorded bucket is gone")
 type wish struct {
 	Name   string // in S3
 	ID     string // as recorded; empty before the bucket was made
+	Store  string // as recorded with the id
 	Quotas garage.Quotas
 	KeyID  string // of the internal key
 }
@@ -22,25 +24,35 @@ type wish struct {
 // granted is what the internal key may do: never owner, which could delete the bucket by S3.
 var granted = garage.Permissions{Read: true, Write: true} //nolint:gochecknoglobals // a constant in all but syntax
 
-// find reads the bucket, making it if it was never recorded. record must have stored the id before the bucket gets its
-// name: only then can a crash not leave a named bucket behind that nobody knows.
-func find(ctx context.Context, admin *garage.Client, w wish, record func(id string) error) (garage.Bucket, error) {
+// find reads the bucket, making it if it was never recorded in this store. record must have stored the id before the
+// bucket gets its name: only then can a crash not leave a named bucket behind that nobody knows. lost tells that the
+// recorded bucket went with its store.
+func find(ctx context.Context, c *backend.Connection, w wish, record func(id string, lost bool) error) (garage.Bucket, error) {
+	admin, lost := c.Admin, false
 	if w.ID != "" {
 		bucket, err := admin.GetBucketByID(ctx, w.ID)
-		if garage.IsAbsent(err) {
+		if !garage.IsAbsent(err) {
+			return bucket, err
+		}
+		// A store that is known to be the same has lost the bucket. One that was recorded under another name is gone with
+		// everything in it, and there is nothing left to hide by an empty bucket.
+		if w.Store == "" || w.Store == c.Store {
 			return bucket, errVanished
 		}
-		return bucket, err
+		lost = true
 	}
 	// The name holds the UID, so a bucket with it is this SystemBucket's, whose status was lost.
 	bucket, err := admin.GetBucketByAlias(ctx, w.Name)
-	if garage.IsAbsent(err) {
+	switch {
+	case garage.IsAbsent(err):
 		bucket, err = admin.CreateBucket(ctx)
+	case err == nil:
+		lost = false // it was moved here, with its objects
 	}
 	if err != nil {
 		return bucket, err
 	}
-	return bucket, record(bucket.ID)
+	return bucket, record(bucket.ID, lost)
 }
 
 // shape gives the bucket its name, quotas and grant: only what differs, since each change costs Garage a quorum.

@@ -83,12 +83,12 @@ func (r *Reconciler) serve(ctx context.Context, sb *v1alpha1.SystemBucket, store
 		return r.complain(ctx, sb, err)
 	}
 	ready := verdict{metav1.ConditionTrue, v1alpha1.ReasonReady, "The bucket serves requests."}
-	return reconcile.Result{}, r.tell(ctx, sb, report{ready: ready, bucket: &bucket, name: w.Name})
+	return reconcile.Result{}, r.tell(ctx, sb, report{ready: ready, bucket: &bucket, name: w.Name, store: store.Connection.Store})
 }
 
 func wishOf(sb *v1alpha1.SystemBucket, c *backend.Connection) wish {
 	return wish{
-		Name: names.Bucket(sb.Namespace, sb.Name, string(sb.UID)), ID: sb.Status.BucketID, KeyID: c.KeyID,
+		Name: names.Bucket(sb.Namespace, sb.Name, string(sb.UID)), ID: sb.Status.BucketID, Store: sb.Status.StoreID, KeyID: c.KeyID,
 	}
 }
 
@@ -100,7 +100,7 @@ func (e apiError) Unwrap() error { return e.error }
 func (r *Reconciler) realise(
 	ctx context.Context, sb *v1alpha1.SystemBucket, c *backend.Connection, w wish,
 ) (garage.Bucket, error) {
-	bucket, err := find(ctx, c.Admin, w, func(id string) error { return r.record(ctx, sb, id) })
+	bucket, err := find(ctx, c, w, func(id string, lost bool) error { return r.record(ctx, sb, origin{id, c.Store, lost}) })
 	if err != nil {
 		return bucket, err
 	}
@@ -180,12 +180,24 @@ func (r *Reconciler) release(ctx context.Context, sb *v1alpha1.SystemBucket) err
 	return nil
 }
 
-// record stores the bucket's id before the bucket is used.
-func (r *Reconciler) record(ctx context.Context, sb *v1alpha1.SystemBucket, id string) error {
-	sb.Status.BucketID = id
+// origin is where a bucket comes from.
+type origin struct {
+	id, store string
+	lost      bool // an earlier bucket is gone with the store it was in
+}
+
+// record stores the bucket's id before the bucket is used, and in the same breath that an earlier one is lost: a crash in
+// between must not hide it.
+func (r *Reconciler) record(ctx context.Context, sb *v1alpha1.SystemBucket, o origin) error {
+	before := sb.DeepCopy()
+	sb.Status.BucketID, sb.Status.StoreID = o.id, o.store
+	if o.lost {
+		set(sb, v1alpha1.ConditionDataLost, dataLost(before.Status))
+	}
 	if err := r.Client.Status().Update(ctx, sb); err != nil {
 		return apiError{fmt.Errorf("record the bucket's id: %w", err)}
 	}
+	r.announce(before, sb)
 	return nil
 }
 
@@ -194,6 +206,7 @@ type report struct {
 	ready  verdict
 	bucket *garage.Bucket
 	name   string
+	store  string
 }
 
 // tell writes the status, only when it changes, and an event when the bucket becomes ready or stops being so.
@@ -201,7 +214,7 @@ func (r *Reconciler) tell(ctx context.Context, sb *v1alpha1.SystemBucket, found 
 	before := sb.DeepCopy()
 	sb.Status.ObservedGeneration = sb.Generation
 	if found.bucket != nil {
-		sb.Status.BucketName, sb.Status.BucketID = found.name, found.bucket.ID
+		sb.Status.BucketName, sb.Status.BucketID, sb.Status.StoreID = found.name, found.bucket.ID, found.store
 		sb.Status.Used = use(found.bucket.Bytes)
 		sb.Status.Objects = &found.bucket.Objects
 		set(sb, v1alpha1.ConditionQuotaAvailable, quota(*found.bucket))
@@ -237,7 +250,7 @@ func (r *Reconciler) announce(before, after *v1alpha1.SystemBucket) {
 func eventType(c metav1.Condition) string {
 	switch c.Reason {
 	case v1alpha1.ReasonBackendError, v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonNoStorageClass,
-		v1alpha1.ReasonQuotaReached, v1alpha1.ReasonNearQuota:
+		v1alpha1.ReasonQuotaReached, v1alpha1.ReasonNearQuota, v1alpha1.ReasonStoreMadeAnew:
 		return corev1.EventTypeWarning
 	default:
 		return corev1.EventTypeNormal

@@ -1,6 +1,6 @@
 // Package bucket makes SystemBuckets real: the bucket in Garage with its quotas and the grant to the internal key, the
 // ConfigMap with the connection parameters beside the SystemBucket, and the status. Only Garage's own 404 is absence: a
-// bucket that was recorded and is gone is told, never made again.
+// bucket that was recorded and is gone is told, and made again only in a store that provably is another one.
 package bucket
 
 import (
@@ -46,6 +46,14 @@ func vanished(id string) verdict {
 	return no(v1alpha1.ReasonBackendError, fmt.Sprintf(
 		"The bucket %s of this SystemBucket is gone from Garage. It is not made again by itself, since that would hide the loss of its objects. Restore the volumes of the store, or delete the SystemBucket and create it again to start with an empty bucket.",
 		id))
+}
+
+// dataLost tells that the store that had the bucket is gone. How much was in it is not told: the last count may be a
+// minute older than the last object.
+func dataLost(before v1alpha1.SystemBucketStatus) verdict {
+	return verdict{metav1.ConditionTrue, v1alpha1.ReasonStoreMadeAnew, fmt.Sprintf(
+		"The store %s, which had this bucket, was deleted with all its data. A new store was made, and in it this bucket, empty. What used the bucket must be filled again.",
+		before.StoreID)}
 }
 
 const (

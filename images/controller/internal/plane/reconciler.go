@@ -104,7 +104,7 @@ func (r *Reconciler) pass(ctx context.Context, p plan.Plane, previous plan.Plane
 	}
 	id, secret := keys.InternalKey(a.seed)
 	return o, &backend.Connection{
-		Plane: p.ID, Admin: a.admin, KeyID: id, CA: a.ca,
+		Plane: p.ID, Store: keys.StoreID(a.seed), Admin: a.admin, KeyID: id, CA: a.ca,
 		S3: backend.S3(r.Gateways.Address(a.asked.IP).S3, id, secret, a.http),
 	}
 }
