@@ -12,10 +12,10 @@ export GARAGE_BINARY ?= $(CACHE)/garage-2.5.0/bin/garage
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI := $(CACHE)/golangci-lint-$(GOLANGCI_VERSION)/golangci-lint
 CONTROLLER_GEN := sigs.k8s.io/controller-tools/cmd/controller-gen@v0.20.0
-UNITS   := . tests/sandbox tests/chart tests/demo
+UNITS   := . tests/sandbox tests/chart tests/demo tests/clients
 MODULES := $(UNITS) tests/e2e
 
-.PHONY: help demo down up test unit e2e lint generate check-generate tools
+.PHONY: help demo down up test unit e2e clients lint generate check-generate tools
 
 help: ## list the verbs
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
@@ -42,6 +42,10 @@ unit: tools ## unit, schema, template and contract tests
 e2e: tools ## end-to-end tests on the sandbox, brought up if it is not
 	@$(SANDBOX) up --masters $(MASTERS) --key-lifetime 30s # an expiry is waited for, not believed
 	@cd tests/e2e && go test -count=1 -timeout 30m -v ./...
+
+clients: tools ## the client matrix on the sandbox, brought up if it is not
+	@$(SANDBOX) up --masters $(MASTERS) --key-lifetime 30s
+	@cd tests/clients && go run .
 
 $(GOLANGCI):
 	@echo "building golangci-lint $(GOLANGCI_VERSION) (a few minutes)"
