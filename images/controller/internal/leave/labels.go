@@ -6,7 +6,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,15 +14,9 @@ import (
 	"github.com/deckhouse/system-s3/lib/names"
 )
 
-// keptKinds are the kinds of the objects in the namespace that stay while the module is disabled.
-func keptKinds() []schema.GroupVersionKind {
-	return append(storeKinds(),
-		rbacv1.SchemeGroupVersion.WithKind("Role"),
-		rbacv1.SchemeGroupVersion.WithKind("RoleBinding"),
-	)
-}
-
-// storeKinds are the kinds of the objects that make the store.
+// storeKinds are the kinds of the objects that make the store and stay while the module is disabled. The leaver's own
+// Role and RoleBinding are not among them: they are not the administrator's to delete one by one, and the chart, which
+// may be putting them back at this very moment, would not see that a label is missing.
 func storeKinds() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{
 		corev1.SchemeGroupVersion.WithKind("Secret"),
@@ -34,9 +27,9 @@ func storeKinds() []schema.GroupVersionKind {
 	}
 }
 
-// unlabelObjects takes the platform's label off everything in the namespace.
+// unlabelObjects takes the platform's label off everything of the store in the namespace.
 func (l *Leaver) unlabelObjects(ctx context.Context) (bool, error) {
-	for _, kind := range keptKinds() {
+	for _, kind := range storeKinds() {
 		found, err := list(ctx, l.Client, kind, client.MatchingLabels{names.HeritageLabel: names.Heritage})
 		if err != nil {
 			return false, err
