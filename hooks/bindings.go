@@ -15,6 +15,7 @@ const (
 	statefulSetsSnapshot = "statefulsets"
 	secretsSnapshot      = "secrets"
 	claimsSnapshot       = "claims"
+	stateSnapshot        = "state"
 )
 
 // The filters keep only what is used: an event that changes nothing else runs no hook.
@@ -50,13 +51,24 @@ const (
   data: (.data // {})
 }`
 
-	claimsFilter = `{
+	claimsFilter = `(.status.conditions // []) as $c | (.status.allocatedResourceStatuses.storage // "") as $s | {
   name: .metadata.name,
   plane: .metadata.labels."system-s3.deckhouse.io/plane",
   class: (.spec.storageClassName // ""),
   size: (.spec.resources.requests.storage // "" | tostring),
-  bound: (.status.phase == "Bound")
+  capacity: (.status.capacity.storage // "" | tostring),
+  bound: (.status.phase == "Bound"),
+  deleting: (.metadata.deletionTimestamp != null),
+  awaitsPod: any($c[]; .type == "FileSystemResizePending" and .status == "True"),
+  failure: ([$c[] | select((.type == "ControllerResizeError" or .type == "NodeResizeError") and .status == "True") | (.message // .type)] +
+    [$s | select(. == "ControllerResizeInfeasible" or . == "NodeResizeInfeasible")] | first // "")
 }`
+
+	// Only what growth depends on: how much is free in each moment is no reason to run a hook.
+	stateFilter = `((.data."state.json" // "") | (fromjson? // {})) as $s | {planes: [($s.planes // [])[] | {
+  id: .id,
+  replicas: [(.replicas // [])[] | {ordinal: .ordinal, up: .up, full: (.full // false), claimBytes: (.claimBytes // 0)}]
+}]}`
 )
 
 func nodesBinding() pkg.KubernetesConfig {
@@ -81,6 +93,15 @@ func secretsBinding() pkg.KubernetesConfig {
 
 func claimsBinding() pkg.KubernetesConfig {
 	return ofPlanes(pkg.KubernetesConfig{Name: claimsSnapshot, APIVersion: "v1", Kind: "PersistentVolumeClaim", JqFilter: claimsFilter})
+}
+
+// stateBinding is what the controller tells.
+func stateBinding() pkg.KubernetesConfig {
+	return pkg.KubernetesConfig{
+		Name: stateSnapshot, APIVersion: "v1", Kind: "ConfigMap", JqFilter: stateFilter,
+		NamespaceSelector: &pkg.NamespaceSelector{NameSelector: &pkg.NameSelector{MatchNames: []string{names.Namespace}}},
+		NameSelector:      &pkg.NameSelector{MatchNames: []string{names.StateConfigMap}},
+	}
 }
 
 // ofPlanes narrows a binding to the objects of planes in the module's namespace.

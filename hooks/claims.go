@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/deckhouse/module-sdk/pkg"
 	objectpatch "github.com/deckhouse/module-sdk/pkg/object-patch"
@@ -17,12 +18,12 @@ var _ = registry.RegisterFunc(claimsConfig(), guarded(growClaims))
 func claimsConfig() *pkg.HookConfig {
 	return &pkg.HookConfig{
 		OnBeforeHelm: &pkg.OrderedConfig{Order: orderClaims},
-		Kubernetes:   []pkg.KubernetesConfig{claimsBinding(), classesBinding()},
+		Kubernetes:   []pkg.KubernetesConfig{claimsBinding(), classesBinding(), stateBinding()},
 	}
 }
 
-// growClaims asks for the planned size on every claim that is smaller, where the class allows it. A claim that is not
-// bound yet cannot be changed; it wakes this hook when it is.
+// growClaims asks for the planned size on the claim whose turn it is. The claim wakes this hook when its growth goes on
+// or fails, and then it is the next one's turn.
 func growClaims(_ context.Context, input *pkg.HookInput) error {
 	if !input.Values.Exists(planPath) {
 		return nil // the first synchronization; the plan comes before the chart
@@ -31,33 +32,64 @@ func growClaims(_ context.Context, input *pkg.HookInput) error {
 	if err != nil {
 		return err
 	}
-	expandable, err := expandableClasses(input.Snapshots)
+	classes, err := observeClasses(input.Snapshots)
 	if err != nil {
 		return err
 	}
-	claims, err := objectpatch.UnmarshalToStruct[claimSnapshot](input.Snapshots, claimsSnapshot)
+	claims, err := observeClaims(input.Snapshots)
 	if err != nil {
-		return fmt.Errorf("read PersistentVolumeClaims: %w", err)
+		return err
 	}
-	for _, c := range claims {
-		plane, ok := livingPlane(p, c.Plane)
-		if ok && c.Bound && expandable[c.Class] && bytesOf(c.Size) < plane.VolumeBytes {
-			input.PatchCollector.PatchWithMerge(storageRequest(plane.VolumeSize), "v1", "PersistentVolumeClaim", names.Namespace, c.Name)
+	for id := range claims {
+		plane, ok := livingPlane(p, id)
+		if !ok {
+			continue
+		}
+		for _, name := range plan.NextClaims(plane, claims[id], classes) {
+			input.Logger.Info("a claim is asked to grow", "claim", name, "size", plane.VolumeSize)
+			input.PatchCollector.PatchWithMerge(storageRequest(plane.VolumeSize), "v1", "PersistentVolumeClaim", names.Namespace, name)
 		}
 	}
 	return nil
 }
 
-func expandableClasses(snapshots pkg.Snapshots) (map[string]bool, error) {
-	classes, err := observeClasses(snapshots)
+// observeClaims gathers the claims of each plane, with what the controller measured on them.
+func observeClaims(snapshots pkg.Snapshots) (map[string][]plan.Claim, error) {
+	found, err := objectpatch.UnmarshalToStruct[claimSnapshot](snapshots, claimsSnapshot)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read PersistentVolumeClaims: %w", err)
 	}
-	expandable := map[string]bool{}
-	for _, c := range classes {
-		expandable[c.Name] = c.Expandable
+	states, err := objectpatch.UnmarshalToStruct[plan.State](snapshots, stateSnapshot)
+	if err != nil {
+		return nil, fmt.Errorf("read ConfigMap %s: %w", names.StateConfigMap, err)
 	}
-	return expandable, nil
+	measured := map[string]plan.ReplicaState{}
+	for _, s := range states {
+		for _, p := range s.Planes {
+			for _, r := range p.Replicas {
+				measured[names.GarageClaim(p.ID, r.Ordinal)] = r
+			}
+		}
+	}
+	claims := map[string][]plan.Claim{}
+	for _, c := range found {
+		claims[c.Plane] = append(claims[c.Plane], c.claim(measured[c.Name]))
+	}
+	return claims, nil
+}
+
+// mostFailure bounds what is told of the storage's own words, in bytes.
+const mostFailure = 300
+
+func (c claimSnapshot) claim(r plan.ReplicaState) plan.Claim {
+	failure := c.Failure
+	if len(failure) > mostFailure {
+		failure = strings.ToValidUTF8(failure[:mostFailure], "")
+	}
+	return plan.Claim{
+		Name: c.Name, Class: c.Class, Bytes: bytesOf(c.Size), Capacity: bytesOf(c.Capacity), Bound: c.Bound, Deleting: c.Deleting,
+		AwaitsPod: c.AwaitsPod, Failure: strings.Join(strings.Fields(failure), " "), Up: r.Up, Full: r.Full, FullBytes: r.ClaimBytes,
+	}
 }
 
 // livingPlane is the plane of the id, unless it is to be left as it is.

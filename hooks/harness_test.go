@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -131,7 +132,26 @@ metadata:
   namespace: d8-system-s3
   labels: {system-s3.deckhouse.io/plane: a}
 spec: {storageClassName: local, resources: {requests: {storage: %s}}}
-status: {phase: %s}`, ordinal, size, phase)
+status: {phase: %s, capacity: {storage: %s}}`, ordinal, size, phase, size)
+}
+
+// resizing is a claim that asks for more than it has, with what its status says besides.
+func resizing(ordinal int, has, asks, status string) string {
+	c := strings.Replace(claim(ordinal, has, "Bound"), "requests: {storage: "+has+"}", "requests: {storage: "+asks+"}", 1)
+	return strings.Replace(c, "status: {", "status: {"+status, 1)
+}
+
+// stateMap is what the controller tells of three replicas that answer; full are the ordinals of those that are full at
+// the size.
+func stateMap(t *testing.T, size int64, full ...int) string {
+	t.Helper()
+	p := plan.PlaneState{ID: plan.FirstPlane}
+	for n := range 3 {
+		p.Replicas = append(p.Replicas, plan.ReplicaState{Ordinal: n, Up: true, Full: slices.Contains(full, n), ClaimBytes: size << 30})
+	}
+	encoded, err := json.Marshal(plan.State{Planes: []plan.PlaneState{p}})
+	require.NoError(t, err)
+	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: data-plane, namespace: d8-system-s3}\ndata:\n  state.json: '" + string(encoded) + "'"
 }
 
 // planeSecret is Secret garage-a with the secrets, without the keys that are named.

@@ -41,11 +41,15 @@ type (
 		Data  map[string][]byte `json:"data"`
 	}
 	claimSnapshot struct {
-		Name  string `json:"name"`
-		Plane string `json:"plane"`
-		Class string `json:"class"`
-		Size  string `json:"size"`
-		Bound bool   `json:"bound"`
+		Name      string `json:"name"`
+		Plane     string `json:"plane"`
+		Class     string `json:"class"`
+		Size      string `json:"size"`
+		Capacity  string `json:"capacity"`
+		Bound     bool   `json:"bound"`
+		Deleting  bool   `json:"deleting"`
+		AwaitsPod bool   `json:"awaitsPod"`
+		Failure   string `json:"failure"`
 	}
 )
 

@@ -20,7 +20,7 @@ func planConfig() *pkg.HookConfig {
 	return &pkg.HookConfig{
 		OnBeforeHelm: &pkg.OrderedConfig{Order: orderPlan},
 		Kubernetes: []pkg.KubernetesConfig{
-			nodesBinding(), classesBinding(), bucketsBinding(), statefulSetsBinding(), secretsBinding(), claimsBinding(),
+			nodesBinding(), classesBinding(), bucketsBinding(), statefulSetsBinding(), secretsBinding(), claimsBinding(), stateBinding(),
 		},
 	}
 }

@@ -110,6 +110,62 @@ func TestPlanRemembersTheStore(t *testing.T) {
 	}
 }
 
+func TestPlanSeesHowVolumesAre(t *testing.T) {
+	const failed = "conditions: [{type: NodeResizeError, status: 'True', message: \"no space\\n  left\"}], "
+	v := newValues(t)
+	cases := map[string]struct {
+		reason  string
+		objects []string
+		size    string
+		verdict string
+		says    string
+	}{
+		"all is well": {
+			reason: "nothing to do", objects: []string{claim(0, "10Gi", "Bound"), stateMap(t, 10)},
+			size: "10Gi", verdict: plan.ReasonEnough, says: "10Gi",
+		},
+		"full": {
+			reason: "D3: the controller's measurement", objects: []string{claim(0, "10Gi", "Bound"), stateMap(t, 10, 0)},
+			size: "15Gi", verdict: plan.ReasonExhausted, says: "data-garage-a-0 (10Gi)",
+		},
+		"full before it grew": {
+			reason: "D3: the old measurement asks for no second step", objects: []string{claim(0, "15Gi", "Bound"), stateMap(t, 10, 0)},
+			size: "15Gi", verdict: plan.ReasonExhausted, says: "data-garage-a-0 (15Gi)",
+		},
+		"growing": {
+			reason: "the claim has less than it asks for", objects: []string{resizing(0, "10Gi", "15Gi", ""), stateMap(t, 10)},
+			size: "15Gi", verdict: plan.ReasonGrowing, says: "data-garage-a-0.",
+		},
+		"waiting for the file system": {
+			reason: "what it waits for", objects: []string{resizing(0, "10Gi", "15Gi", "conditions: [{type: FileSystemResizePending, status: 'True'}], ")},
+			size: "15Gi", verdict: plan.ReasonGrowing, says: "file system grows as soon as its replica runs",
+		},
+		"failed": {
+			reason: "the storage's own words, on one line", objects: []string{resizing(0, "10Gi", "15Gi", failed)},
+			size: "15Gi", verdict: plan.ReasonExpansionFailed, says: "data-garage-a-0: no space left.",
+		},
+		"cannot be done": {
+			reason: "newer clusters say it in another place", objects: []string{resizing(0, "10Gi", "15Gi", "allocatedResourceStatuses: {storage: ControllerResizeInfeasible}, ")},
+			size: "15Gi", verdict: plan.ReasonExpansionFailed, says: "ControllerResizeInfeasible",
+		},
+		"an unreadable state": {
+			reason:  "what cannot be read is not full",
+			objects: []string{claim(0, "10Gi", "Bound"), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: data-plane, namespace: d8-system-s3}\ndata: {state.json: '{'}"},
+			size:    "10Gi", verdict: plan.ReasonEnough, says: "10Gi",
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			r := onHarness(t, planConfig(), decide)
+			r.KubeStateSet(state(append(c.objects, threeMasters(), defaultClass(), statefulSet("10Gi", factsOf(3)), planeSecret(t, v))...))
+			r.run()
+			require.Equal(t, c.size, r.plan().Planes[0].VolumeSize, c.reason)
+			require.Equal(t, c.verdict, r.plan().Capacity.Reason, c.reason)
+			require.Contains(t, r.plan().Capacity.Message, c.says, c.reason)
+		})
+	}
+}
+
 func TestPlanStopsWhereAFactCannotBeRead(t *testing.T) {
 	v := newValues(t)
 	cases := map[string]struct {

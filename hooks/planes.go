@@ -37,8 +37,14 @@ func observePlanes(input *pkg.HookInput) ([]plan.ObservedPlane, error) {
 		return nil, err
 	}
 	planes := make([]plan.ObservedPlane, 0, len(found))
+	claims, err := observeClaims(input.Snapshots)
+	if err != nil {
+		return nil, err
+	}
 	for _, id := range slices.Sorted(maps.Keys(found)) {
-		planes = append(planes, found[id].observed(id, input.Values.Get(planesPath+"."+id)))
+		o := found[id].observed(id, input.Values.Get(planesPath+"."+id))
+		o.Claims = claims[id]
+		planes = append(planes, o)
 	}
 	return planes, nil
 }
@@ -84,7 +90,7 @@ func (r *remains) observed(id string, remembered gjson.Result) plan.ObservedPlan
 	var err error
 	switch {
 	case r.statefulSet != nil:
-		o.VolumeBytes = bytesOf(r.statefulSet.Size)
+		o.TemplateBytes = bytesOf(r.statefulSet.Size)
 		o.Facts, err = readFacts("StatefulSet "+object, r.statefulSet.Facts)
 	case r.secret != nil:
 		o.Facts, err = readFacts("Secret "+object, r.secret.Facts)
@@ -97,13 +103,6 @@ func (r *remains) observed(id string, remembered gjson.Result) plan.ObservedPlan
 	}
 	if err != nil {
 		o.Unreadable = fmt.Sprintf("The store stays as it is, because plane %s cannot be put together: %s.", id, err)
-	}
-	for _, c := range r.claims {
-		size := bytesOf(c.Size)
-		o.VolumeBytes = max(o.VolumeBytes, size)
-		if o.SmallestClaimBytes == 0 || size < o.SmallestClaimBytes {
-			o.SmallestClaimBytes = size
-		}
 	}
 	return o
 }

@@ -25,8 +25,30 @@ func TestClaimsGrow(t *testing.T) {
 		want    []string
 	}{
 		"too small": {
-			reason: "every claim that is smaller", objects: state(defaultClass(), claim(0, "10Gi", "Bound"), claim(1, "15Gi", "Bound"), claim(2, "10Gi", "Bound")),
-			want: []string{"MergePatch PersistentVolumeClaim/data-garage-a-0", "MergePatch PersistentVolumeClaim/data-garage-a-2"},
+			reason: "one after the other", objects: state(defaultClass(), claim(0, "15Gi", "Bound"), claim(1, "10Gi", "Bound"), claim(2, "10Gi", "Bound"), stateMap(t, 10)),
+			want: []string{"MergePatch PersistentVolumeClaim/data-garage-a-1"},
+		},
+		"one is growing": {
+			reason: "the next waits for it", objects: state(defaultClass(), resizing(0, "10Gi", "15Gi", ""), claim(1, "10Gi", "Bound"), stateMap(t, 10)), want: []string{},
+		},
+		"one waits for its file system": {
+			reason:  "growth is followed to its end",
+			objects: state(defaultClass(), resizing(0, "10Gi", "15Gi", "conditions: [{type: FileSystemResizePending, status: 'True'}], "), claim(1, "10Gi", "Bound"), stateMap(t, 10)),
+			want:    []string{},
+		},
+		"one cannot grow while its replica is away": {
+			reason: "a lost node holds up no other volume", objects: state(defaultClass(), resizing(0, "10Gi", "15Gi", ""), claim(1, "10Gi", "Bound")),
+			want: []string{"MergePatch PersistentVolumeClaim/data-garage-a-1"},
+		},
+		"one failed": {
+			reason:  "a storage without room holds up no other volume",
+			objects: state(defaultClass(), resizing(0, "10Gi", "15Gi", "conditions: [{type: ControllerResizeError, status: 'True', message: no room}], "), claim(1, "10Gi", "Bound"), stateMap(t, 10)),
+			want:    []string{"MergePatch PersistentVolumeClaim/data-garage-a-1"},
+		},
+		"one is being deleted": {
+			reason:  "somebody wants it gone",
+			objects: state(defaultClass(), strings.Replace(claim(0, "10Gi", "Bound"), "metadata:\n", "metadata:\n  deletionTimestamp: \"2026-01-01T00:00:00Z\"\n  finalizers: [kubernetes.io/pvc-protection]\n", 1)),
+			want:    []string{},
 		},
 		"larger": {reason: "nothing shrinks", objects: state(defaultClass(), claim(0, "50Gi", "Bound")), want: []string{}},
 		"not bound": {

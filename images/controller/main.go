@@ -149,7 +149,7 @@ func run(o options, log logr.Logger) error {
 // limited is the client's rate for all that the controller does; reviews for STS have a client of their own.
 func limited(config *rest.Config) *rest.Config {
 	own := rest.CopyConfig(config)
-	own.QPS, own.Burst = 50, 100
+	own.QPS, own.Burst = 200, 400 // a busy cluster: 5 000 SystemBuckets whose use changes every minute
 	own.UserAgent = names.Module + "-controller/" + version
 	return own
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -66,23 +67,26 @@ func newManager(o options, config *rest.Config) (manager.Manager, error) {
 func cacheOptions() cache.Options {
 	own := map[string]cache.Config{names.Namespace: {}}
 	marked := labels.SelectorFromSet(labels.Set{names.ModuleLabel: names.Module})
-	return cache.Options{ByObject: map[client.Object]cache.ByObject{
+	// Nobody here reads who wrote which field, and with thousands of objects that is half of the memory.
+	return cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{
 		&corev1.ConfigMap{}: {Namespaces: map[string]cache.Config{
 			names.Namespace:     {},
 			cache.AllNamespaces: {LabelSelector: marked},
 		}},
-		&corev1.Secret{}:             {Namespaces: own},
-		&corev1.Pod{}:                {Namespaces: own, Label: labels.SelectorFromSet(labels.Set{names.AppLabel: names.GarageApp})},
-		&corev1.Service{}:            {Namespaces: own},
-		&discoveryv1.EndpointSlice{}: {Namespaces: own, Label: labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: names.S3Service})},
-		module.Object():              {Field: fields.OneTermEqualSelector("metadata.name", names.Module)},
+		&corev1.Secret{}:                {Namespaces: own},
+		&corev1.Pod{}:                   {Namespaces: own, Label: labels.SelectorFromSet(labels.Set{names.AppLabel: names.GarageApp})},
+		&appsv1.StatefulSet{}:           {Namespaces: own, Label: labels.SelectorFromSet(labels.Set{names.AppLabel: names.GarageApp})},
+		&corev1.Service{}:               {Namespaces: own},
+		&discoveryv1.EndpointSlice{}:    {Namespaces: own, Label: labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: names.S3Service})},
+		module.Object():                 {Field: fields.OneTermEqualSelector("metadata.name", names.Module)},
+		&corev1.PersistentVolumeClaim{}: {Namespaces: own},
 	}}
 }
 
 // setupControllers adds what only the leader runs.
 func setupControllers(mgr manager.Manager) error {
 	board := backend.NewBoard()
-	conditions := module.Conditions{Client: mgr.GetClient(), Now: time.Now}
+	conditions := module.Conditions{Client: mgr.GetClient(), Events: mgr.GetEventRecorder(names.Module), Now: time.Now}
 	planes := plane.New(mgr.GetClient(), &backend.Gateways{}, conditions, board)
 	if err := planes.Setup(mgr); err != nil {
 		return err

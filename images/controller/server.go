@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"golang.org/x/net/netutil"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -17,8 +18,12 @@ import (
 const (
 	headerTimeout  = 5 * time.Second
 	requestTimeout = 15 * time.Second
-	idleTimeout    = 90 * time.Second
-	maxHeader      = 64 << 10 // bytes: a GET query carries the token in the request line
+	idleTimeout    = 30 * time.Second // clients come back after minutes
+	maxHeader      = 64 << 10         // bytes: a GET query carries the token in the request line
+
+	// maxConnections bounds the memory that strangers can take: a connection costs some 30 KiB, and one that does not send
+	// its request is closed after headerTimeout.
+	maxConnections = 2048
 )
 
 // stsServer serves the STS endpoint on every replica. It starts to listen once the caches are filled, so that nobody is
@@ -60,7 +65,7 @@ func (s *stsServer) Start(ctx context.Context) error {
 			// Scanners and clients without our CA fail in the handshake all day long.
 			ErrorLog: debugLog(log.FromContext(ctx)),
 		},
-		Listener: tls.NewListener(listener, &tls.Config{
+		Listener: tls.NewListener(netutil.LimitListener(listener, maxConnections), &tls.Config{
 			GetCertificate: s.certificate, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
 		}),
 		ShutdownTimeout: ptr.To(stopTimeout),

@@ -11,6 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/deckhouse/system-s3/images/controller/internal/backend"
+	"github.com/deckhouse/system-s3/images/controller/internal/revocation"
 	"github.com/deckhouse/system-s3/lib/access"
 	"github.com/deckhouse/system-s3/lib/api/v1alpha1"
 	"github.com/deckhouse/system-s3/lib/kube"
@@ -26,7 +28,8 @@ func setupSTS(ctx context.Context, o options, mgr manager.Manager, log logr.Logg
 	if err := mgr.Add(certificates); err != nil {
 		return fmt.Errorf("watch the serving certificate: %w", err)
 	}
-	reviews, err := kube.NewReviews(mgr.GetConfig(), kube.DefaultThroughput())
+	// The endpoint bounds the exchanges in flight, and the apiserver has its own fair queues.
+	reviews, err := kube.NewReviews(mgr.GetConfig(), kube.Unlimited())
 	if err != nil {
 		return err
 	}
@@ -35,10 +38,14 @@ func setupSTS(ctx context.Context, o options, mgr manager.Manager, log logr.Logg
 		return fmt.Errorf("watch SystemBuckets: %w", err)
 	}
 	ring := func() (access.Ring, error) { return readRing(o.ringFile) }
+	ledger, err := setupRevocation(o, mgr, log.WithName("revocation"))
+	if err != nil {
+		return err
+	}
 	handler := sts.New(sts.Config{
 		Reviewer: reviews, Authorizer: reviews, Buckets: kube.Buckets{Reader: mgr.GetClient()},
-		Issuer: sts.RingIssuer{Ring: ring, Now: time.Now},
-		Log:    log.WithName("sts"), Lifetime: o.keyLifetime, Now: time.Now,
+		Issuer: sts.RingIssuer{Ring: ring, Now: time.Now}, Issued: ledger.Note,
+		Log: log.WithName("sts"), Lifetime: o.keyLifetime, Now: time.Now,
 	})
 	endpoint := &stsServer{address: o.sts, handler: handler, certificate: certificates.GetCertificate, ready: make(chan struct{})}
 	if err := mgr.Add(endpoint); err != nil {
@@ -54,6 +61,31 @@ func setupSTS(ctx context.Context, o options, mgr manager.Manager, log logr.Logg
 		return fmt.Errorf("add the readiness probe: %w", err)
 	}
 	return nil
+}
+
+// setupRevocation adds what takes keys back: the memory of every replica, and the review that the leader makes.
+func setupRevocation(o options, mgr manager.Manager, log logr.Logger) (*revocation.Ledger, error) {
+	// Reviews of those who have keys must not hold up those who want one.
+	reviews, err := kube.NewReviews(mgr.GetConfig(), kube.Throughput{QPS: 200, Burst: 200})
+	if err != nil {
+		return nil, err
+	}
+	pace := revocation.PaceFor(o.keyLifetime)
+	ledger := revocation.NewLedger(pace.Slot, time.Now)
+	for _, runnable := range []manager.Runnable{
+		&revocation.Recorder{
+			Ledger: ledger, Reader: mgr.GetAPIReader(), Writer: mgr.GetClient(), Pace: pace, Now: time.Now, Log: log,
+		},
+		&revocation.Reviewer{
+			Reader: mgr.GetAPIReader(), Authorizer: reviews, Pace: pace, Now: time.Now, Log: log,
+			Publisher: &revocation.Push{Reader: mgr.GetClient(), Gateways: &backend.Gateways{}, Log: log},
+		},
+	} {
+		if err := mgr.Add(runnable); err != nil {
+			return nil, fmt.Errorf("add the revocation of keys: %w", err)
+		}
+	}
+	return ledger, nil
 }
 
 // readRing reads the signing keys from the mounted Secret. It is read for each key that is issued: the file is small, and

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"syscall"
 
@@ -19,12 +20,22 @@ import (
 )
 
 func main() {
+	shareProcessors()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	err := command().ExecuteContext(ctx)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "gateway:", err)
 		os.Exit(1)
+	}
+}
+
+// shareProcessors takes half of what there is, unless the environment says how much to take. For every byte that passes
+// Garage has more to do than the gateway, and threads that nobody has work for only wake each other.
+func shareProcessors() {
+	if _, given := os.LookupEnv("GOMAXPROCS"); !given {
+		const share = 2
+		runtime.GOMAXPROCS(max(1, runtime.GOMAXPROCS(0)/share))
 	}
 }
 

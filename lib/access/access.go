@@ -6,6 +6,7 @@ package access
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"strings"
 	"time"
 )
@@ -43,6 +44,22 @@ type Tag [16]byte
 
 // String is the tag in hexadecimal, for logs and for the list of revoked subjects.
 func (t Tag) String() string { return hex.EncodeToString(t[:]) }
+
+// MarshalText is String, for JSON.
+func (t Tag) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, t[:]), nil }
+
+// UnmarshalText reads what MarshalText wrote.
+func (t *Tag) UnmarshalText(text []byte) error {
+	if len(text) != hex.EncodedLen(len(t)) {
+		return errTag
+	}
+	if _, err := hex.Decode(t[:], text); err != nil {
+		return errTag
+	}
+	return nil
+}
+
+var errTag = errors.New("a tag is 32 hexadecimal characters")
 
 // BucketTag is the tag of a bucket's S3 name.
 func BucketTag(bucket string) Tag { return tagOf("bucket", bucket) }

@@ -5,7 +5,6 @@ type Error struct {
 	Code    string
 	Status  int // HTTP status
 	Message string
-	Region  string // set only where the answer must name the right region
 }
 
 // Error is the code and the message.
@@ -31,7 +30,9 @@ const (
 	statusNotAllowed     = 405
 	statusConflict       = 409
 	statusLengthRequired = 411
+	statusPrecondition   = 412
 	statusTooLarge       = 413
+	statusRange          = 416
 	statusInternal       = 500
 	statusNotImplemented = 501
 	statusUnavailable    = 503
@@ -41,9 +42,9 @@ const (
 // Keys and signatures.
 var (
 	ErrExpired      = Error{Code: "ExpiredToken", Status: statusBadRequest, Message: "The provided token has expired."}
-	ErrUnknownKey   = Error{Code: "InvalidAccessKeyId", Status: statusForbidden, Message: "The access key ID you provided does not exist in our records."}
+	ErrUnknownKey   = Error{Code: "InvalidAccessKeyId", Status: statusForbidden, Message: "The AWS Access Key Id you provided does not exist in our records."}
 	ErrInvalidToken = Error{Code: "InvalidToken", Status: statusBadRequest, Message: "The provided token is malformed or does not belong to the access key."}
-	ErrDenied       = Error{Code: "AccessDenied", Status: statusForbidden, Message: "Access denied."}
+	ErrDenied       = Error{Code: "AccessDenied", Status: statusForbidden, Message: "Access Denied."}
 	ErrSignature    = Error{Code: "SignatureDoesNotMatch", Status: statusForbidden, Message: "The request signature we calculated does not match the signature you provided. Check your key and signing method."}
 	ErrTimeSkewed   = Error{Code: "RequestTimeTooSkewed", Status: statusForbidden, Message: "The difference between the request time and the server's time is too large."}
 	ErrAuthHeader   = Error{Code: "AuthorizationHeaderMalformed", Status: statusBadRequest, Message: "The authorization header is malformed."}
@@ -61,6 +62,11 @@ var (
 	ErrNotImplemented  = Error{Code: "NotImplemented", Status: statusNotImplemented, Message: "This functionality is not implemented."}
 	ErrACL             = Error{Code: "AccessControlListNotSupported", Status: statusBadRequest, Message: "The bucket does not allow ACLs other than private."}
 	ErrStorageClass    = Error{Code: "InvalidStorageClass", Status: statusBadRequest, Message: "The storage class you specified is not valid: there is only STANDARD."}
+	ErrMalformedXML    = Error{Code: "MalformedXML", Status: statusBadRequest, Message: "The XML you provided was not well-formed or did not validate against our published schema."}
+	ErrPartNumber      = Error{Code: "InvalidPartNumber", Status: statusRange, Message: "The requested partnumber is not satisfiable."}
+	ErrPrecondition    = Error{Code: "PreconditionFailed", Status: statusPrecondition, Message: "At least one of the pre-conditions you specified did not hold."}
+	ErrRange           = Error{Code: "InvalidRange", Status: statusRange, Message: "The requested range is not satisfiable."}
+	ErrNoLock          = Error{Code: "InvalidRequest", Status: statusBadRequest, Message: "Bucket is missing Object Lock Configuration"}
 	ErrBucketOwned     = Error{Code: "BucketAlreadyOwnedByYou", Status: statusConflict, Message: "The bucket you tried to create already exists, and you own it."}
 )
 
@@ -86,7 +92,7 @@ var (
 	ErrQuota              = Error{Code: "QuotaExceeded", Status: statusForbidden, Message: "The bucket's quota is reached."}
 	ErrInsufficient       = Error{Code: "InsufficientStorage", Status: statusNoStorage, Message: "The storage has no room left for writes; deletes are accepted."}
 	ErrSlowDown           = Error{Code: "SlowDown", Status: statusUnavailable, Message: "Please reduce your request rate."}
-	ErrServiceUnavailable = Error{Code: "ServiceUnavailable", Status: statusUnavailable, Message: "The storage is unavailable for the moment. Please try again."}
+	ErrServiceUnavailable = Error{Code: "SlowDown", Status: statusUnavailable, Message: "The storage is unavailable for the moment. Please try again."}
 	ErrInternal           = Error{Code: "InternalError", Status: statusInternal, Message: "We encountered an internal error. Please try again."}
 	ErrBodyTooLarge       = Error{Code: "MaxMessageLengthExceeded", Status: statusTooLarge, Message: "Your request was too large."}
 )

@@ -121,6 +121,7 @@ func plain(name string) bool {
 	switch name {
 	case "x-amz-date", "x-amz-content-sha256", "x-amz-security-token", "x-amz-decoded-content-length", "x-amz-trailer",
 		"x-amz-user-agent", "x-amz-request-payer", "x-amz-optional-object-attributes", "x-amz-mp-object-size",
+		"x-amz-bypass-governance-retention", // there is none to bypass
 		"x-amz-checksum-crc32", "x-amz-checksum-crc32c", "x-amz-checksum-crc64nvme", "x-amz-checksum-sha1",
 		"x-amz-checksum-sha256", "x-amz-checksum-algorithm", "x-amz-checksum-mode", "x-amz-checksum-type",
 		"x-amz-sdk-checksum-algorithm", "x-amz-website-redirect-location",
@@ -143,7 +144,7 @@ func unsupported(name string) Error {
 	case name == "x-amz-metadata-directive":
 		return ErrInvalidArgument.With("Unknown metadata directive.")
 	case strings.HasPrefix(name, "x-amz-object-lock-"):
-		return ErrInvalidRequest.With("Bucket is missing Object Lock Configuration")
+		return ErrNoLock
 	case strings.Contains(name, "server-side-encryption"):
 		return ErrNotImplemented.With("Server-side encryption is not implemented: " + name)
 	}

@@ -247,3 +247,14 @@ func TestTokenIsReadable(t *testing.T) {
 	assert.Equal(t, "d8-demo-logs-abcdefghijkl", claims["bucket"])
 	assert.Equal(t, "2026-11-30T12:30:00Z", claims["expires"])
 }
+
+func TestKeyName(t *testing.T) {
+	grant := Grant{Bucket: "b", Permission: Read, Subject: "s", Expires: time.Unix(1_900_000_000, 0)}
+	ring := RingKey{ID: 1, Secret: bytes.Repeat([]byte{1}, minRingSecret)}
+	key, err := Issue(ring, grant, [8]byte{0xab, 1, 2, 3, 4, 5, 6, 0xcd})
+	require.NoError(t, err)
+	require.Equal(t, "ab010203040506cd", KeyName(key.AccessKeyID))
+	for _, other := range []string{"", "AKIAIOSFODNN7EXAMPLE", key.AccessKeyID[1:], key.SecretAccessKey} {
+		require.Empty(t, KeyName(other))
+	}
+}

@@ -62,6 +62,9 @@ func checkQuery(op *Operation, route route, query map[string]string) error {
 	if route.name == "UploadPart" && op.Query[partNumber] == "" {
 		return ErrInvalidArgument.With("uploadId needs a partNumber.")
 	}
+	if isZero(query[maxKeys]) { // Garage would list one key
+		op.Kind = Answer
+	}
 	return nil
 }
 
@@ -70,6 +73,7 @@ const (
 	partNumber = "partNumber"
 	versionID  = "versionId"
 	listType   = "list-type"
+	maxKeys    = "max-keys"
 )
 
 // checkParam tells whether a parameter goes on. Garage takes an empty value for an absent parameter, which must not
@@ -98,6 +102,9 @@ func checkParam(name, value string) (keep bool, err error) {
 	return value != "", checkValue(name, value)
 }
 
+// isZero tells numbers that have passed checkValue.
+func isZero(number string) bool { return number != "" && strings.Trim(number, "0") == "" }
+
 func checkValue(name, value string) error {
 	switch {
 	case value == "":
@@ -108,7 +115,7 @@ func checkValue(name, value string) error {
 		}
 	case name == partNumber:
 		if n, err := strconv.ParseUint(value, 10, 16); err != nil || n-1 >= maxParts { // 0 wraps around
-			return ErrInvalidArgument.With("Part number must be an integer between 1 and 10000, inclusive")
+			return ErrInvalidArgument.With("Part number must be an integer between 1 and 10000, inclusive.")
 		}
 	case strings.HasPrefix(name, "max-") || name == "part-number-marker":
 		if _, err := strconv.ParseUint(value, 10, 31); err != nil {

@@ -57,7 +57,8 @@ var routes = map[target]route{
 	{get, bucket, "acl"}:      answer("GetBucketAcl", 0),
 	{put, bucket, "acl"}:      answer("PutBucketAcl", Write),
 
-	{get, bucket, "versioning"}: answer("GetBucketVersioning", 0),
+	{get, bucket, "versioning"}:        answer("GetBucketVersioning", 0),
+	{get, bucket, "ownershipControls"}: answer("GetBucketOwnershipControls", 0),
 
 	{get, object, ""}:          pass("GetObject", Read, append([]string{partNumber, versionID}, overrides...)...),
 	{head, object, ""}:         pass("HeadObject", Read, append([]string{partNumber, versionID}, overrides...)...),
@@ -94,10 +95,11 @@ var forbidden = map[target]route{
 	{get, bucket, "encryption"}:        absent("GetBucketEncryption", "ServerSideEncryptionConfigurationNotFoundError", "The server side encryption configuration was not found."),
 	{get, bucket, "replication"}:       absent("GetBucketReplication", "ReplicationConfigurationNotFoundError", "The replication configuration was not found."),
 	{get, bucket, "object-lock"}:       absent("GetObjectLockConfiguration", "ObjectLockConfigurationNotFoundError", "Object Lock configuration does not exist for this bucket."),
-	{get, bucket, "ownershipControls"}: absent("GetBucketOwnershipControls", "OwnershipControlsNotFoundError", "The bucket ownership controls were not found."),
 	{get, bucket, "publicAccessBlock"}: absent("GetPublicAccessBlock", "NoSuchPublicAccessBlockConfiguration", "The public access block configuration was not found."),
-	{get, object, "retention"}:         absent("GetObjectRetention", "NoSuchObjectLockConfiguration", "The specified object does not have a ObjectLock configuration."),
-	{get, object, "legal-hold"}:        absent("GetObjectLegalHold", "NoSuchObjectLockConfiguration", "The specified object does not have a ObjectLock configuration."),
+	{get, object, "retention"}:         refuse("GetObjectRetention", ErrNoLock),
+	{put, object, "retention"}:         refuse("PutObjectRetention", ErrNoLock),
+	{get, object, "legal-hold"}:        refuse("GetObjectLegalHold", ErrNoLock),
+	{put, object, "legal-hold"}:        refuse("PutObjectLegalHold", ErrNoLock),
 }
 
 func owned(what string) Error {

@@ -3,6 +3,7 @@ package garage
 import (
 	"context"
 	"fmt"
+	"net/url"
 )
 
 // Health is connectivity as the answering node sees it. It says nothing about data being re-replicated.
@@ -33,6 +34,7 @@ type Status struct {
 type NodeStatus struct {
 	ID                string     `json:"id"`            // 64 hexadecimal digits
 	GarageVersion     string     `json:"garageVersion"` // empty while the node was never heard of
+	Addr              string     `json:"addr"`          // host:port of its RPC; empty when unknown
 	Hostname          string     `json:"hostname"`
 	IsUp              bool       `json:"isUp"`
 	Draining          bool       `json:"draining"`
@@ -67,6 +69,21 @@ func (c *Client) GetClusterHealth(ctx context.Context) (Health, error) {
 func (c *Client) GetClusterStatus(ctx context.Context) (Status, error) {
 	var answer Status
 	return answer, c.read(ctx, "GetClusterStatus", nil, &answer)
+}
+
+// GetSelf reads the id of the answering node.
+func (c *Client) GetSelf(ctx context.Context) (string, error) {
+	var answer struct {
+		Success map[string]struct{} `json:"success"`
+	}
+	const call = "GetNodeInfo"
+	if err := c.read(ctx, call, url.Values{"node": {"self"}}, &answer); err != nil {
+		return "", err
+	}
+	for id := range answer.Success {
+		return id, nil
+	}
+	return "", fmt.Errorf("%s: the node does not tell its id", call)
 }
 
 // ConnectClusterNodes makes the answering node connect to peers, each `<id>@<host>:<port>`. The answer is one error a

@@ -22,7 +22,7 @@ import (
 
 func s3Of(c *garagetest.Cluster) *s3.Client {
 	return s3.New(s3.Options{
-		BaseEndpoint: aws.String(c.S3URL()), Region: names.Region, UsePathStyle: true,
+		BaseEndpoint: aws.String(c.S3URL()), Region: names.GarageRegion, UsePathStyle: true,
 		Credentials: credentials.NewStaticCredentialsProvider(c.KeyID, c.KeySecret, ""),
 	})
 }
@@ -207,6 +207,9 @@ func TestLayoutContract(t *testing.T) {
 	status, err := client.GetClusterStatus(ctx)
 	require.NoError(t, err)
 	assert.Len(t, status.Up(), 3)
+	self, err := cluster.ClientOf(1).GetSelf(ctx)
+	require.NoError(t, err)
+	assert.Equal(t, cluster.Nodes[1].ID, self)
 	assert.Equal(t, 1, status.LayoutVersion)
 }
 

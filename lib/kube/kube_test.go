@@ -159,7 +159,7 @@ func TestBucket(t *testing.T) {
 
 func TestClientOfItsOwn(t *testing.T) {
 	shared := &rest.Config{Host: "https://127.0.0.1:1", QPS: 5}
-	_, err := kube.NewReviews(shared, kube.DefaultThroughput())
+	_, err := kube.NewReviews(shared, kube.Unlimited())
 	require.NoError(t, err)
 	require.InDelta(t, 5, shared.QPS, 0, "the controller's own limits stay")
 }

@@ -6,6 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -21,15 +24,15 @@ import (
 	"github.com/deckhouse/system-s3/lib/sts"
 )
 
-// Throughput of the client that reviews are made with: requests a second, and how many may come at once. Each exchange
-// costs two or three.
+// Throughput of the client that reviews are made with: requests a second, and how many may come at once. A negative
+// QPS is no limit.
 type Throughput struct {
 	QPS   float32
 	Burst int
 }
 
-// DefaultThroughput lets a few hundred Pods that start at the same time get their keys within seconds.
-func DefaultThroughput() Throughput { return Throughput{QPS: 100, Burst: 300} }
+// Unlimited is for whoever bounds the number of reviews under way by itself.
+func Unlimited() Throughput { return Throughput{QPS: -1} }
 
 // Reviews makes TokenReviews and SubjectAccessReviews.
 type Reviews struct {
@@ -42,11 +45,47 @@ type Reviews struct {
 func NewReviews(config *rest.Config, throughput Throughput) (*Reviews, error) {
 	own := rest.CopyConfig(config)
 	own.QPS, own.Burst, own.RateLimiter = throughput.QPS, throughput.Burst, nil
-	client, err := kubernetes.NewForConfig(own)
+	transport, err := reviewsTransport(own)
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfigAndClient(own, &http.Client{Transport: transport})
 	if err != nil {
 		return nil, fmt.Errorf("make client for reviews: %w", err)
 	}
 	return ReviewsOf(client), nil
+}
+
+const (
+	dialTimeout = 2 * time.Second
+	idleTimeout = 90 * time.Second
+	// pingAfter is how long a connection may be silent, pingTimeout how long it then has to show that it lives.
+	pingAfter   = time.Second
+	pingTimeout = 1500 * time.Millisecond
+)
+
+// reviewsTransport notices within seconds that the apiserver at the other end is gone. All reviews share one connection
+// of HTTP/2, which costs the least, and client-go would hold on to it for 45 seconds, longer than any client of STS
+// waits.
+func reviewsTransport(config *rest.Config) (http.RoundTripper, error) {
+	secured, err := rest.TLSConfigFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("make client for reviews: %w", err)
+	}
+	transport, err := rest.HTTPWrappersForConfig(config, &http.Transport{
+		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
+		Proxy:               config.Proxy,
+		TLSClientConfig:     secured,
+		TLSHandshakeTimeout: dialTimeout,
+		IdleConnTimeout:     idleTimeout,
+		ForceAttemptHTTP2:   true,
+		HTTP2:               &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
+		DisableCompression:  true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make client for reviews: %w", err)
+	}
+	return transport, nil
 }
 
 // ReviewsOf returns Reviews made with the client.

@@ -33,14 +33,20 @@ const (
 	PlaneLabel    = "system-s3.deckhouse.io/plane"
 )
 
+// RPCTimeoutAnnotation of a Garage Pod is the rpc_timeout_msec that its process runs with.
+const RPCTimeoutAnnotation = "system-s3.deckhouse.io/rpc-timeout-msec"
+
 // Objects in the module's namespace.
 const (
 	GarageApp            = "garage"
 	ControllerApp        = "controller"
+	ReleasedApp          = "released-buckets" // the list of buckets whose SystemBuckets nobody holds
 	PlanConfigMap        = "plan"
 	PlanKey              = "plan.json"
 	StateConfigMap       = "data-plane"
 	StateKey             = "state.json"
+	LiveKeysConfigMap    = "live-keys"
+	LiveKeysKey          = "holders.json.gz"
 	KeyRingSecret        = "key-ring"
 	KeyRingKey           = "ring.json"
 	TLSSecret            = "tls"
@@ -79,7 +85,13 @@ const (
 
 // What consumers see.
 const (
-	Region   = "us-east-1"
+	// Region is a name of our own, though signatures for any region are accepted. For AWS's older regions, us-east-1
+	// among them, boto3 and the aws CLI would presign with Signature Version 2.
+	Region = "system-s3"
+	// GarageRegion is what Garage is configured with and wants in signatures. Only gateways and the controller speak to
+	// it. It stays what it was: another one would need every replica to be restarted.
+	GarageRegion = "us-east-1"
+
 	Audience = "system-s3"
 	S3Host   = S3Service + "." + Namespace + ".svc"
 	STSHost  = STSService + "." + Namespace + ".svc"
@@ -98,6 +110,7 @@ const (
 const (
 	maxBucketLength = 63 // a DNS label: the bucket is a host name in virtual-host style
 	uidHashLength   = 12 // 60 bits: among 5 000 buckets a collision has a probability of about 1e-11
+	removedIDLength = 48 // 192 bits of the 256 of an id in Garage
 )
 
 // Bucket is the bucket's name in S3, `<namespace>-<name>-<hash of the UID>`: a DNS label of at most 63 characters.
@@ -111,6 +124,12 @@ func Bucket(namespace, name, uid string) string {
 		readable = readable[:limit]
 	}
 	return strings.TrimRight(readable, "-") + "-" + hash
+}
+
+// RemovedBucket is the name of a bucket that is being deleted, by its id in Garage. It never is a Bucket: that ends with
+// a hash of twelve characters, this with more than that without a dash.
+func RemovedBucket(id string) string {
+	return "removed-" + id[:min(len(id), removedIDLength)]
 }
 
 // RoleARN is the role a consumer asks STS for to use the SystemBucket.

@@ -1,6 +1,8 @@
 package names_test
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"regexp"
 	"strings"
 	"testing"
@@ -46,6 +48,38 @@ func FuzzBucket(f *testing.F) {
 		require.Regexp(t, dnsLabel, got)
 		require.NotEqual(t, got, names.Bucket(namespace, name, uid+"x"))
 	})
+}
+
+// TestBucketsNeverMeet: whatever namespaces and names SystemBuckets have, and however alike they are, each bucket is a DNS
+// label of its own, and neither is ever the name of one that is being deleted.
+func TestBucketsNeverMeet(t *testing.T) {
+	seed := uint64(20260101)
+	dice := rand.New(rand.NewPCG(seed, 0))
+	label := func(longest int) string {
+		const first, later = "abz09", "ab-z0-9" // few characters: names that differ little
+		name := []byte{first[dice.IntN(len(first))]}
+		for length := dice.IntN(longest); len(name) < length; {
+			name = append(name, later[dice.IntN(len(later))])
+		}
+		return strings.TrimRight(string(name), "-")
+	}
+	owner := map[string]string{}
+	for n := range 20_000 {
+		namespace := []string{"d8-", "kube-"}[dice.IntN(2)] + label(58)
+		if dice.IntN(10) == 0 {
+			namespace = "d8-" + strings.Repeat("a", 40) // and names that are cut alike
+		}
+		name, uid := label(63), fmt.Sprintf("uid-%d", n)
+		got := names.Bucket(namespace, name, uid)
+		require.Regexp(t, dnsLabel, got, "%s/%s", namespace, name)
+		require.Empty(t, owner[got], "%s/%s and %s", namespace, name, owner[got])
+		owner[got] = namespace + "/" + name
+		id := fmt.Sprintf("%064x", n)
+		removed := names.RemovedBucket(id)
+		require.Regexp(t, dnsLabel, removed)
+		require.Greater(t, len(removed[strings.LastIndex(removed, "-")+1:]), len(got[strings.LastIndex(got, "-")+1:]),
+			"what follows the last dash is longer than the hash of a UID")
+	}
 }
 
 func TestNamesOfAPlane(t *testing.T) {

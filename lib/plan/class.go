@@ -50,7 +50,7 @@ func bindingWarning(class StorageClass) string {
 	if !class.Immediate {
 		return ""
 	}
-	return " Its volumeBindingMode is Immediate, not WaitForFirstConsumer: a replica is tied to wherever its volume landed."
+	return fmt.Sprintf(" StorageClass %s has volumeBindingMode Immediate, not WaitForFirstConsumer: a replica is tied to wherever its volume landed.", class.Name)
 }
 
 // defaultClass is the one Kubernetes would take: of several the newest, then the first by name.

@@ -62,10 +62,29 @@ type ObservedPlane struct {
 	Known bool
 	// Unreadable tells which fact exists but cannot be read, and what to do; empty when all is well.
 	Unreadable string
-	// VolumeBytes is the largest size asked for by the StatefulSet or any claim of the plane.
-	VolumeBytes int64
-	// SmallestClaimBytes is the smallest size asked for by a claim; 0 while there is none.
-	SmallestClaimBytes int64
+	// TemplateBytes is the size that the StatefulSet gives to new claims; 0 while there is no StatefulSet.
+	TemplateBytes int64
+	Claims        []Claim
+}
+
+// Claim is a PersistentVolumeClaim of a plane and what is known of the volume behind it.
+type Claim struct {
+	Name  string
+	Class string
+	// Bytes it asks for, and Capacity that it has: its growth is finished, file system included, when both are equal.
+	Bytes    int64
+	Capacity int64
+	Bound    bool
+	Deleting bool
+	// AwaitsPod: the storage has grown, the file system grows when the volume is mounted.
+	AwaitsPod bool
+	// Failure is what the storage says about a growth that it did not do; empty when it says nothing.
+	Failure string
+	// Up tells whether the replica on it answers.
+	Up bool
+	// Full tells whether less than 5 % were free at the last measurement, when the claim had FullBytes.
+	Full      bool
+	FullBytes int64
 }
 
 // Settings are what people wrote down and what the platform found out by itself.
@@ -88,8 +107,30 @@ func (c Cluster) sorted() Cluster {
 		Buckets: slices.SortedFunc(slices.Values(c.Buckets), func(a, b Bucket) int {
 			return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 		}),
-		Planes: slices.SortedFunc(slices.Values(c.Planes), func(a, b ObservedPlane) int { return cmp.Compare(a.ID, b.ID) }),
+		Planes: sortedPlanes(c.Planes),
 	}
+}
+
+func sortedPlanes(planes []ObservedPlane) []ObservedPlane {
+	sorted := slices.SortedFunc(slices.Values(planes), func(a, b ObservedPlane) int { return cmp.Compare(a.ID, b.ID) })
+	for i := range sorted {
+		sorted[i].Claims = sortedClaims(sorted[i].Claims)
+	}
+	return sorted
+}
+
+func sortedClaims(claims []Claim) []Claim {
+	return slices.SortedFunc(slices.Values(claims), func(a, b Claim) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+// largest is the largest size of the plane that was ever asked for. What a storage gives beyond that does not count: with
+// one that rounds up, sizes would chase each other.
+func (o ObservedPlane) largest() int64 {
+	size := o.TemplateBytes
+	for _, c := range o.Claims {
+		size = max(size, c.Bytes)
+	}
+	return size
 }
 
 // class is the StorageClass of the name.
@@ -99,6 +140,12 @@ func (c Cluster) class(name string) (StorageClass, bool) {
 		return StorageClass{}, false
 	}
 	return c.Classes[i], true
+}
+
+// expandable tells whether claims of the class can grow while they are used.
+func (c Cluster) expandable(name string) bool {
+	class, ok := c.class(name)
+	return ok && class.Expandable
 }
 
 // labelled is the names of the nodes that carry the label.

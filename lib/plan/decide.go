@@ -33,55 +33,67 @@ func Decide(c Cluster, s Settings) Plan {
 // created is the plan of a new store.
 func created(c Cluster, s Settings, class classChoice) Plan {
 	mode := wantedMode(s)
-	volume := wantedVolume(c, ObservedPlane{}, class.name)
-	place := placement(c, mode.replicas)
-	p := quiet(ready())
-	p.Planes = []Plane{{
-		ID:                FirstPlane,
-		Role:              RoleActive,
-		Epoch:             1,
-		StorageClass:      class.name,
-		Replicas:          mode.replicas,
-		ReplicationFactor: mode.replicas,
-		VolumeSize:        quantity(volume.bytes),
-		VolumeBytes:       volume.bytes,
-		Tier:              place.tier,
-		NodeLabel:         place.label,
-		Tolerations:       place.tolerations,
-		Reasons:           Reasons{Replicas: mode.why, Tier: place.why, StorageClass: class.why, Volume: volume.why},
-	}}
-	p.Placement = place.verdict
-	p.Capacity = volume.verdict
-	return p
+	facts := Facts{StorageClass: class.name, Replicas: mode.replicas, ReplicationFactor: mode.replicas, Epoch: 1}
+	return quiet(ready()).with(printed(c, ObservedPlane{ID: FirstPlane, Facts: facts}, Reasons{Replicas: mode.why, StorageClass: class.why}))
 }
 
 // existing is the plan of a store that is there: what is pinned stays, the rest follows the cluster.
 func existing(c Cluster, s Settings) Plan {
 	p := quiet(ready())
 	for _, o := range c.Planes {
-		volume := wantedVolume(c, o, o.StorageClass)
-		place := placement(c, o.Replicas)
-		mode := keptMode(o, s)
-		class := keptClass(c, o, s)
-		p.Planes = append(p.Planes, Plane{
-			ID:                o.ID,
-			Role:              RoleActive,
-			Epoch:             o.Epoch,
-			StorageClass:      o.StorageClass,
-			Replicas:          o.Replicas,
-			ReplicationFactor: o.ReplicationFactor,
-			VolumeSize:        quantity(volume.bytes),
-			VolumeBytes:       volume.bytes,
-			Tier:              place.tier,
-			NodeLabel:         place.label,
-			Tolerations:       place.tolerations,
-			Reasons:           Reasons{Replicas: mode.why, Tier: place.why, StorageClass: class.why, Volume: volume.why},
-		})
-		p.Placement = place.verdict
-		p.Capacity = volume.verdict
-		p.Migration = change(mode.problem, class.problem)
+		mode, class := keptMode(o, s), keptClass(c, o, s)
+		p = p.with(printed(c, o, Reasons{Replicas: mode.why, StorageClass: class.why}))
+		p.Migration = worse(p.Migration, change(mode.problem, class.problem))
 	}
 	return p
+}
+
+// told is a plane with what the planner says of it.
+type told struct {
+	plane     Plane
+	placement Verdict
+	capacity  Verdict
+}
+
+// printed is the plane that is made or kept with the facts: what is not pinned follows the cluster.
+func printed(c Cluster, o ObservedPlane, why Reasons) told {
+	volume := wantedVolume(c, o)
+	place := placement(c, o.Replicas, o.StorageClass)
+	why.Tier, why.Volume = place.why, volume.why
+	return told{placement: place.verdict, capacity: volume.verdict, plane: Plane{
+		ID:                o.ID,
+		Role:              RoleActive,
+		Epoch:             o.Epoch,
+		StorageClass:      o.StorageClass,
+		Replicas:          o.Replicas,
+		ReplicationFactor: o.ReplicationFactor,
+		VolumeSize:        quantity(volume.bytes),
+		VolumeBytes:       volume.bytes,
+		Tier:              place.tier,
+		NodeLabel:         place.label,
+		Tolerations:       place.tolerations,
+		Reasons:           why,
+	}}
+}
+
+// with adds a plane. Of two planes the one that is worse off speaks.
+func (p Plan) with(added told) Plan {
+	first := len(p.Planes) == 0
+	p.Planes = append(p.Planes, added.plane)
+	if first {
+		p.Placement, p.Capacity = added.placement, added.capacity
+		return p
+	}
+	p.Placement, p.Capacity = worse(p.Placement, added.placement), worse(p.Capacity, added.capacity)
+	return p
+}
+
+// worse is the first of two verdicts that is not well.
+func worse(a, b Verdict) Verdict {
+	if a.OK && !b.OK {
+		return b
+	}
+	return a
 }
 
 // frozen is the plan of a store of which a fact cannot be read: its planes are printed as far as they are known, and

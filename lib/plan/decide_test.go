@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -157,6 +158,139 @@ func TestDecide(t *testing.T) {
 			reason: "the StatefulSet has the new size and a claim has not yet",
 			story:  cluster().masters(3).bucket(40).store(3, "local", 50).claims(10),
 			want:   running(func(o *outline) { o.volume, o.capacity = "50Gi", ReasonGrowing }),
+		},
+		"growth waits for a Pod": {
+			reason: "D2: the storage has grown, the file system grows with the next mount",
+			story:  cluster().masters(3).bucket(40).store(3, "local", 50).on(0, func(c *Claim) { c.Capacity, c.AwaitsPod = 10*gibi, true }),
+			want:   running(func(o *outline) { o.volume, o.capacity = "50Gi", ReasonGrowing }),
+		},
+		"growth that fails": {
+			reason: "D2: what the storage says is told",
+			story:  cluster().masters(3).bucket(40).store(3, "local", 10).template(50).on(0, failing(50, "no space left")),
+			want:   running(func(o *outline) { o.volume, o.capacity = "50Gi", ReasonExpansionFailed }),
+		},
+		"a failure that has passed": {
+			reason: "a claim that has what it asks for has not failed, whatever an old condition says",
+			story:  cluster().masters(3).store(3, "local", 50).on(0, func(c *Claim) { c.Failure = "no space left" }),
+			want:   running(func(o *outline) { o.volume = "50Gi" }),
+		},
+		"a full volume": {
+			reason: "D3: one step, though the sum asks for nothing",
+			story:  cluster().masters(3).bucket(1).store(3, "local", 10).on(2, filled),
+			want:   running(func(o *outline) { o.volume, o.capacity = "15Gi", ReasonExhausted }),
+		},
+		"a full volume whose growth is under way": {
+			reason: "D3: one step at a time: the old measurement asks for no second one",
+			story:  cluster().masters(3).bucket(1).store(3, "local", 15).claims(10).on(2, filled).on(2, grown(15)),
+			want:   running(func(o *outline) { o.volume, o.capacity = "15Gi", ReasonExhausted }),
+		},
+		"full again": {
+			reason: "D3: the next step, from the size that is full",
+			story:  cluster().masters(3).bucket(1).store(3, "local", 15).on(2, filled),
+			want:   running(func(o *outline) { o.volume, o.capacity = "20Gi", ReasonExhausted }),
+		},
+		"a full volume smaller than the others": {
+			reason: "D3: what it needs is planned already",
+			story:  cluster().masters(3).bucket(1).store(3, "local", 50).on(1, grown(10)).on(1, filled),
+			want:   running(func(o *outline) { o.volume, o.capacity = "50Gi", ReasonExhausted }),
+		},
+		"a full volume of an odd size": {
+			reason: "D1: sizes are multiples of 5 GiB",
+			story:  cluster().masters(3).bucket(1).store(3, "local", 10).on(0, grown(12)).on(0, filled),
+			want:   running(func(o *outline) { o.volume, o.capacity = "15Gi", ReasonExhausted }),
+		},
+		"a full volume and a larger bucket": {
+			reason: "D2, D3: the larger of the two",
+			story:  cluster().masters(3).bucket(40).store(3, "local", 10).on(0, filled),
+			want:   running(func(o *outline) { o.volume, o.capacity = "50Gi", ReasonExhausted }),
+		},
+		"a full volume while nobody answers": {
+			reason: "D3: Garage cannot start on a full volume; the gateway's measurement is enough",
+			story:  cluster().masters(1).bucket(1).store(1, "local", 10).on(0, filled).on(0, func(c *Claim) { c.Up = false }),
+			want:   running(func(o *outline) { o.replicas, o.volume, o.capacity = 1, "15Gi", ReasonExhausted }),
+		},
+		"a full volume on a class that cannot grow": {
+			reason: "D3: a person has to act; a replica made later gets the larger volume",
+			story:  cluster().masters(3).classes(rigid).bucket(1).store(3, "rigid", 10).on(0, filled),
+			want:   running(func(o *outline) { o.class, o.volume, o.capacity = "rigid", "15Gi", ReasonExpansionNotAllowed }),
+		},
+		"a class that cannot grow, after the buckets were made smaller again": {
+			reason: "D2: the plan keeps its size, what exists is enough",
+			story:  cluster().masters(3).classes(rigid).bucket(1).store(3, "rigid", 50).claims(10),
+			want:   running(func(o *outline) { o.class, o.volume = "rigid", "50Gi" }),
+		},
+		"the class of a full volume is gone": {
+			reason: "D3: nobody can grow it",
+			story:  cluster().masters(3).classes().bucket(1).store(3, "local", 10).on(0, filled),
+			want:   running(func(o *outline) { o.volume, o.capacity = "15Gi", ReasonExpansionNotAllowed }),
+		},
+		"an absurd size": {
+			reason: "the arithmetic holds; the storage will say that it cannot",
+			story:  cluster().masters(3).bucket(math.MaxInt64/gibi).store(3, "local", 10),
+			want:   running(func(o *outline) { o.volume, o.capacity = "2362232020Gi", ReasonGrowing }),
+		},
+		"a size of nothing": {
+			reason: "D1: at least 10 GiB",
+			story:  cluster().masters(3).bucket(0), want: running(nil),
+		},
+		"a claim grown by hand": {
+			reason: "D2: never shrinks; the others follow",
+			story:  cluster().masters(3).bucket(1).store(3, "local", 10).on(1, grown(30)),
+			want:   running(func(o *outline) { o.volume, o.capacity = "30Gi", ReasonGrowing }),
+		},
+		"a storage that gives more than was asked for": {
+			reason: "sizes do not chase what the storage rounds up to",
+			story:  cluster().masters(3).bucket(1).store(3, "local", 10).on(1, func(c *Claim) { c.Capacity = 11 * gibi }), want: running(nil),
+		},
+		"such a storage is full": {
+			reason: "D3: the step counts from what the volume has",
+			story:  cluster().masters(3).bucket(1).store(3, "local", 15).on(1, func(c *Claim) { c.Capacity = 16 * gibi }).on(1, filled),
+			want:   running(func(o *outline) { o.volume, o.capacity = "20Gi", ReasonExhausted }),
+		},
+		"the StatefulSet was deleted by hand": {
+			reason: "the Secret and the claims remember; the chart puts it back as it was",
+			story:  cluster().masters(3).bucket(1).store(3, "local", 50).template(0), want: running(func(o *outline) { o.volume = "50Gi" }),
+		},
+		"immediate binding": {
+			reason: "E2: it is said, and stops nothing",
+			story:  cluster().masters(3).classes(StorageClass{Name: "local", Default: true, Immediate: true}).bucket(1), want: running(nil),
+		},
+		"three of the tier, of which the store lost one": {
+			reason: "F4: the store goes on with two; the third has no place",
+			story:  cluster().masters(3).systemS3Nodes(2).bucket(1).store(3, "local", 10),
+			want:   running(func(o *outline) { o.tier, o.placement = TierSystemS3, ReasonPlacementBlocked }),
+		},
+		"three of the tier, of which the store lost two": {
+			reason: "F4: no quorum, and still no other tier",
+			story:  cluster().masters(3).systemS3Nodes(1).bucket(1).store(3, "local", 10),
+			want:   running(func(o *outline) { o.tier, o.placement = TierSystemS3, ReasonPlacementBlocked }),
+		},
+		"the role comes after the store": {
+			reason: "F1: existence decides, also later",
+			story:  cluster().masters(3).systemS3Nodes(3).bucket(1).store(3, "local", 10),
+			want:   running(func(o *outline) { o.tier = TierSystemS3 }),
+		},
+		"all nodes of the tier are gone": {
+			reason: "F1: the tier does not exist any more, the next one does",
+			story:  cluster().masters(3).systemNodes(0).bucket(1).store(3, "local", 10), want: running(nil),
+		},
+		"both roles on one node": {
+			reason: "F1: the first tier that exists, whatever else the node carries",
+			story: func() story {
+				t := cluster().masters(3).systemNodes(3)
+				t.c.Nodes[4].Labels = append(t.c.Nodes[4].Labels, SystemS3NodeLabel, MasterNodeLabel)
+				return t.bucket(1)
+			}(),
+			want: running(func(o *outline) { o.tier, o.placement = TierSystemS3, ReasonPlacementBlocked }),
+		},
+		"one replica, wanted by the module on three masters": {
+			reason: "C5: written down",
+			story:  cluster().masters(3).highAvailability(false).bucket(1), want: running(func(o *outline) { o.replicas = 1 }),
+		},
+		"three replicas by the module, then a master is lost": {
+			reason: "C5: nobody asks for less",
+			story:  cluster().masters(2).highAvailability(true).bucket(1).store(3, "local", 10),
+			want:   running(func(o *outline) { o.placement = ReasonPlacementBlocked }),
 		},
 		"a master is lost": {
 			reason: "C5: never shrinks while highAvailability: false is not written down",

@@ -47,8 +47,37 @@ func TestRefusalsNameTheWayOut(t *testing.T) {
 		"volumes cannot grow": {
 			reason:  "both sizes, the class and the ways out",
 			verdict: cluster().masters(3).classes(rigid).bucket(40).store(3, "rigid", 10).decide().Capacity,
-			want: "Volumes of 10Gi should be 50Gi, but StorageClass rigid does not allow them to grow while in use: " +
-				"allow it with allowVolumeExpansion: true, or lower the sizes of SystemBuckets.",
+			want: "Volumes should be 50Gi and data-garage-a-0 (10Gi), data-garage-a-1 (10Gi), data-garage-a-2 (10Gi) are not, but StorageClass rigid does not allow them to grow while in use: " +
+				"allow it with allowVolumeExpansion: true if its storage can do it, or lower the sizes of SystemBuckets and delete objects. " +
+				"Uploads are refused with InsufficientStorage before a volume is full; reads and deletes go on.",
+		},
+		"the class is gone": {
+			reason:  "the cause is another one, and so is the way out",
+			verdict: cluster().masters(1).classes().bucket(1).store(1, "rigid", 10).on(0, filled).decide().Capacity,
+			want: "Volumes should be 15Gi and data-garage-a-0 (10Gi) is not, but StorageClass rigid does not exist any more, and nothing can make them grow: " +
+				"create it again with allowVolumeExpansion: true, or lower the sizes of SystemBuckets and delete objects. " +
+				"Uploads are refused with InsufficientStorage before a volume is full; reads and deletes go on.",
+		},
+		"full": {
+			reason:  "which replicas, and that it mends itself",
+			verdict: cluster().masters(3).bucket(1).store(3, "local", 10).on(0, filled).on(2, filled).decide().Capacity,
+			want: "Less than 5 % is free on data-garage-a-0 (10Gi), data-garage-a-2 (10Gi): volumes grow by themselves to 15Gi. " +
+				"Should they not grow soon enough, delete objects.",
+		},
+		"the storage fails to grow": {
+			reason: "its own words, which claim, and who has to act",
+			verdict: cluster().masters(3).bucket(40).store(3, "local", 10).template(50).on(0, failing(50, "no space left in vg-1.")).
+				on(1, failing(50, "no space left in vg-1")).decide().Capacity,
+			want: "Volumes should grow to 50Gi, and the storage fails to do it, which it tries again: data-garage-a-0: no space left in vg-1; " +
+				"data-garage-a-1: no space left in vg-1. Make room in the storage of StorageClass local, or lower the sizes of SystemBuckets and delete objects.",
+		},
+		"two masters, volumes bound at once": {
+			reason:  "E2: what binds a replica besides the tier",
+			verdict: cluster().masters(2).classes(StorageClass{Name: "now", Default: true, Immediate: true}).highAvailability(true).bucket(1).decide().Placement,
+			want: "Three replicas, each on a node of its own, need 3 nodes with the label node-role.kubernetes.io/control-plane, and the cluster has 2 (master-0, master-1). " +
+				"Ways out: give the label node-role.deckhouse.io/system-s3 to 3 nodes, add nodes with the label node-role.kubernetes.io/control-plane, " +
+				"or set highAvailability: false in ModuleConfig system-s3. " +
+				"StorageClass now has volumeBindingMode Immediate, not WaitForFirstConsumer: a replica is tied to wherever its volume landed.",
 		},
 		"mode and class at once": {
 			reason: "each wish that is not carried out has its sentence, with the setting that asks",
@@ -81,8 +110,30 @@ func TestReasonsSpeak(t *testing.T) {
 		"immediate binding": {
 			reason: "E2: say what it means",
 			got:    cluster().masters(1).classes(immediate).bucket(1).decide().Planes[0].Reasons.StorageClass,
-			want: "StorageClass now, the default one of the cluster. Its volumeBindingMode is Immediate, not WaitForFirstConsumer: " +
+			want: "StorageClass now, the default one of the cluster. StorageClass now has volumeBindingMode Immediate, not WaitForFirstConsumer: " +
 				"a replica is tied to wherever its volume landed.",
+		},
+		"immediate binding, where people look": {
+			reason: "E2: the condition says it, too",
+			got:    cluster().masters(1).classes(immediate).bucket(1).decide().Placement.Message,
+			want: "One replica on nodes with the label node-role.kubernetes.io/control-plane. StorageClass now has volumeBindingMode Immediate, not WaitForFirstConsumer: " +
+				"a replica is tied to wherever its volume landed.",
+		},
+		"growth": {
+			reason: "which volumes, to which size, and what they wait for",
+			got: cluster().masters(3).bucket(40).store(3, "local", 10).template(50).on(0, grown(50)).
+				on(1, func(c *Claim) { c.Bytes, c.AwaitsPod = 50*gibi, true }).decide().Capacity.Message,
+			want: "Volumes grow to 50Gi, one after the other: data-garage-a-1, whose file system grows as soon as its replica runs, data-garage-a-2.",
+		},
+		"the size": {
+			reason: "D1: how it comes about; the sum would change with every bucket",
+			got:    cluster().masters(1).bucket(40).decide().Planes[0].Reasons.Volume,
+			want:   "50Gi: the sizes of all SystemBuckets with 10 % and 4Gi on top, at least 10Gi, in steps of 5Gi.",
+		},
+		"a larger size": {
+			reason: "D2, D3: why it is more than the buckets need",
+			got:    cluster().masters(1).bucket(1).store(1, "local", 10).on(0, filled).decide().Planes[0].Reasons.Volume,
+			want:   "15Gi, more than the SystemBuckets need now: volumes grow when less than 5 % is free, and never shrink.",
 		},
 		"a lost master": {
 			reason: "C5: what keeps three replicas, and what would end it",

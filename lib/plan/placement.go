@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -16,20 +17,37 @@ type placeChoice struct {
 
 // placement takes the first tier that exists (F1). Existence decides, not whether there are enough nodes: a tier that
 // is too small blocks and is never given up for the next one.
-func placement(c Cluster, replicas int) placeChoice {
-	p := placeChoice{tier: TierMasters, label: MasterNodeLabel, tolerations: append(dedicated(), controlPlane()...)}
+func placement(c Cluster, replicas int, class string) placeChoice {
+	p := placeChoice{
+		tier: TierMasters, label: MasterNodeLabel,
+		why: "Masters, because no node has the label " + SystemS3NodeLabel + " or " + SystemNodeLabel + ".",
+	}
 	switch {
 	case len(c.labelled(SystemS3NodeLabel)) > 0:
-		p = placeChoice{tier: TierSystemS3, label: SystemS3NodeLabel, tolerations: dedicated()}
-		p.why = "Nodes with the label " + SystemS3NodeLabel + "."
+		p = placeChoice{tier: TierSystemS3, label: SystemS3NodeLabel, why: "Nodes with the label " + SystemS3NodeLabel + "."}
 	case len(c.labelled(SystemNodeLabel)) > 0:
-		p = placeChoice{tier: TierSystem, label: SystemNodeLabel, tolerations: dedicated()}
-		p.why = "Nodes with the label " + SystemNodeLabel + ", because no node has " + SystemS3NodeLabel + "."
-	default:
-		p.why = "Masters, because no node has the label " + SystemS3NodeLabel + " or " + SystemNodeLabel + "."
+		p = placeChoice{
+			tier: TierSystem, label: SystemNodeLabel,
+			why: "Nodes with the label " + SystemNodeLabel + ", because no node has " + SystemS3NodeLabel + ".",
+		}
+	}
+	p.tolerations = dedicated()
+	if c.mastersCarry(p.label) {
+		p.tolerations = append(p.tolerations, controlPlane()...)
 	}
 	p.verdict = fits(c.labelled(p.label), replicas, p.label)
+	if s, ok := c.class(class); ok {
+		p.verdict.Message += bindingWarning(s)
+	}
 	return p
+}
+
+// mastersCarry tells whether the nodes with the label may be masters: those of their own tier, and masters that were
+// given the role of another one, which is a way out of F5 and must not end at their taint.
+func (c Cluster) mastersCarry(label string) bool {
+	return label == MasterNodeLabel || slices.ContainsFunc(c.Nodes, func(n Node) bool {
+		return slices.Contains(n.Labels, label) && slices.Contains(n.Labels, MasterNodeLabel)
+	})
 }
 
 // fits tells whether every replica has a node of its own.
@@ -43,6 +61,9 @@ func fits(nodes []string, count int, label string) Verdict {
 	}
 	return refuse(ReasonPlacementBlocked, fmt.Sprintf("%s with the label %s, and the cluster has %s. Ways out: %s.", needs(count), label, have, ways(count, label)))
 }
+
+// WaysOut are the ways out of having too few nodes for the plane (F5), to be named in a sentence.
+func (p Plane) WaysOut() string { return ways(p.Replicas, p.NodeLabel) }
 
 func needs(count int) string {
 	if count == single {

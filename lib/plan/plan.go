@@ -99,6 +99,8 @@ const (
 	ReasonGrowing             = "Growing"
 	ReasonExhausted           = "Exhausted"
 	ReasonExpansionNotAllowed = "ExpansionNotAllowed"
+	// ReasonExpansionFailed: the class allows growth, and its storage does not do it.
+	ReasonExpansionFailed = "ExpansionFailed"
 
 	ReasonNotNeeded = "NotNeeded"
 	ReasonCopying   = "Copying"

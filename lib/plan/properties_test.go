@@ -27,11 +27,25 @@ func anyStory(r *rand.Rand) story {
 	t = t.storageClass(names[r.IntN(4)]).globalStorageClass(names[r.IntN(4)])
 	if r.IntN(2) == 0 {
 		t = t.store(1+2*r.IntN(2), names[r.IntN(3)], 10+r.Int64N(100)).claims(5 + r.Int64N(100))
+		for i := range t.c.Planes[0].Claims {
+			t = t.on(i, anyClaim(r))
+		}
 	}
 	if len(t.c.Planes) > 0 && r.IntN(5) == 0 {
 		t = t.broken("a fact is unreadable", r.IntN(2) == 0)
 	}
 	return t
+}
+
+// anyClaim changes a claim in whatever way.
+func anyClaim(r *rand.Rand) func(*Claim) {
+	changes := []func(*Claim){
+		func(*Claim) {}, filled, asked(5 + r.Int64N(200)), grown(5 + r.Int64N(200)), failing(5+r.Int64N(200), "no room."),
+		func(c *Claim) { c.Bound, c.Capacity = false, 0 }, func(c *Claim) { c.Deleting = true }, func(c *Claim) { c.Up = false },
+		func(c *Claim) { c.Full, c.FullBytes = true, math.MaxInt64 }, func(c *Claim) { c.AwaitsPod = true },
+	}
+	first, second := changes[r.IntN(len(changes))], changes[r.IntN(len(changes))]
+	return func(c *Claim) { first(c); second(c) }
 }
 
 // shuffled is the same cluster seen in another order.
@@ -40,20 +54,25 @@ func shuffled(r *rand.Rand, c Cluster) Cluster {
 	r.Shuffle(len(c.Nodes), func(i, j int) { c.Nodes[i], c.Nodes[j] = c.Nodes[j], c.Nodes[i] })
 	r.Shuffle(len(c.Classes), func(i, j int) { c.Classes[i], c.Classes[j] = c.Classes[j], c.Classes[i] })
 	r.Shuffle(len(c.Buckets), func(i, j int) { c.Buckets[i], c.Buckets[j] = c.Buckets[j], c.Buckets[i] })
+	for _, o := range c.Planes {
+		r.Shuffle(len(o.Claims), func(i, j int) { o.Claims[i], o.Claims[j] = o.Claims[j], o.Claims[i] })
+	}
 	return c
 }
 
 // carriedOut is the cluster after the plan became true.
 func carriedOut(c Cluster, p Plan) Cluster {
-	c.Planes = nil
+	t := story{c: c}
+	t.c.Planes = nil
 	for _, plane := range p.Planes {
-		c.Planes = append(c.Planes, ObservedPlane{
-			ID: plane.ID, Known: true,
-			Facts:       Facts{StorageClass: plane.StorageClass, Replicas: plane.Replicas, ReplicationFactor: plane.ReplicationFactor, Epoch: plane.Epoch},
-			VolumeBytes: plane.VolumeBytes, SmallestClaimBytes: plane.VolumeBytes,
-		})
+		t = t.store(plane.Replicas, plane.StorageClass, 0).template(0)
+		o := &t.c.Planes[len(t.c.Planes)-1]
+		o.ID, o.Epoch, o.TemplateBytes = plane.ID, plane.Epoch, plane.VolumeBytes
+		for i := range o.Claims {
+			o.Claims[i].Bytes, o.Claims[i].Capacity = plane.VolumeBytes, plane.VolumeBytes
+		}
 	}
-	return c
+	return t.c
 }
 
 func forAnyStory(t *testing.T, check func(*testing.T, *rand.Rand, story)) {
@@ -95,7 +114,7 @@ func TestWhatIsPinnedStays(t *testing.T) {
 			require.Len(t, p.Planes, 1)
 			plane := p.Planes[0]
 			require.Equal(t, o.Facts, Facts{plane.StorageClass, plane.Replicas, plane.ReplicationFactor, plane.Epoch})
-			require.GreaterOrEqual(t, plane.VolumeBytes, o.VolumeBytes, "sizes never fall")
+			require.GreaterOrEqual(t, plane.VolumeBytes, o.largest(), "sizes never fall")
 			require.Equal(t, o.Unreadable, plane.Frozen)
 		}
 	})
@@ -119,6 +138,7 @@ func TestEveryVerdictSpeaks(t *testing.T) {
 		for _, v := range []Verdict{p.Storage, p.Placement, p.Capacity, p.Migration} {
 			require.NotEmpty(t, v.Reason)
 			require.Regexp(t, `^[A-Z].*\.$|^a fact is unreadable$`, v.Message)
+			require.NotRegexp(t, `\.\.|  |%!`, v.Message)
 		}
 	})
 }
@@ -161,6 +181,41 @@ func TestQuantity(t *testing.T) {
 }
 
 func TestTolerations(t *testing.T) {
-	require.Equal(t, dedicated(), cluster().systemNodes(3).bucket(1).decide().Planes[0].Tolerations, "F2: role nodes")
-	require.Equal(t, append(dedicated(), controlPlane()...), cluster().masters(3).bucket(1).decide().Planes[0].Tolerations, "F2: masters")
+	both := cluster().masters(3).systemNodes(1)
+	both.c.Nodes[1].Labels = append(both.c.Nodes[1].Labels, SystemS3NodeLabel)
+	cases := map[string]struct {
+		reason string
+		story  story
+		want   []Toleration
+	}{
+		"role nodes":            {"F2: nodes set aside for the module or the platform", cluster().masters(3).systemNodes(3), dedicated()},
+		"masters":               {"F2: their own taints too", cluster().masters(3), append(dedicated(), controlPlane()...)},
+		"masters with the role": {"F2, F5: the role on a master is a way out, which must not end at its taint", both, append(dedicated(), controlPlane()...)},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, c.want, c.story.bucket(1).decide().Planes[0].Tolerations, c.reason)
+		})
+	}
+}
+
+func TestGrowthIsOneStepAtATime(t *testing.T) {
+	forAnyStory(t, func(t *testing.T, r *rand.Rand, s story) {
+		p := s.decide()
+		if len(s.c.Planes) == 0 || len(p.Planes) == 0 {
+			return
+		}
+		claims := s.c.Planes[0].Claims
+		next := NextClaims(p.Planes[0], claims, s.c.Classes)
+		require.LessOrEqual(t, len(next), 1)
+		for _, c := range claims {
+			if c.unfinished() && c.Up && c.Failure == "" {
+				require.Empty(t, next, "a growth that is under way is waited for")
+			}
+			if len(next) == 1 && c.Name == next[0] {
+				require.Less(t, c.Bytes, p.Planes[0].VolumeBytes, "a claim only grows")
+				require.True(t, c.Bound && !c.Deleting && s.c.expandable(c.Class), "only what can grow is asked to")
+			}
+		}
+	})
 }

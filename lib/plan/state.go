@@ -33,4 +33,17 @@ type ReplicaState struct {
 	// VolumeBytes and VolumeFree are the gateway's measurement of the volume; both 0 when unknown.
 	VolumeBytes int64 `json:"volumeBytes"`
 	VolumeFree  int64 `json:"volumeFree"`
+	// Full tells whether the volume had less than 5 % free while its claim had a capacity of ClaimBytes. The claim is
+	// read before the volume is measured, so that an old measurement never asks for another step of growth.
+	Full       bool  `json:"full"`
+	ClaimBytes int64 `json:"claimBytes"`
+}
+
+// leastFree is the share of a volume, in percent, below which it counts as full and grows (SPEC D3).
+const leastFree = 5
+
+// Full tells whether a volume with so many bytes, of which so many are free, has to grow. An unmeasured one has not.
+func Full(total, free int64) bool {
+	const all = 100
+	return total > 0 && free < total/all*leastFree
 }

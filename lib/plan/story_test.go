@@ -70,11 +70,16 @@ func (t story) globalStorageClass(name string) story {
 
 // store adds a running plane with volumes of so many GiB.
 func (t story) store(replicas int, class string, gib int64) story {
-	t.c.Planes = append(t.c.Planes, ObservedPlane{
-		ID: FirstPlane, Known: true,
-		Facts:       Facts{StorageClass: class, Replicas: replicas, ReplicationFactor: replicas, Epoch: 1},
-		VolumeBytes: gib * gibi, SmallestClaimBytes: gib * gibi,
-	})
+	o := ObservedPlane{
+		ID: FirstPlane, Known: true, TemplateBytes: gib * gibi,
+		Facts: Facts{StorageClass: class, Replicas: replicas, ReplicationFactor: replicas, Epoch: 1},
+	}
+	for i := range replicas {
+		o.Claims = append(o.Claims, Claim{
+			Name: fmt.Sprintf("data-garage-a-%d", i), Class: class, Bytes: gib * gibi, Capacity: gib * gibi, Bound: true, Up: true,
+		})
+	}
+	t.c.Planes = append(t.c.Planes, o)
 	return t
 }
 
@@ -85,10 +90,39 @@ func (t story) broken(why string, known bool) story {
 	return t
 }
 
-// claims of the store ask for so many GiB, while its StatefulSet already asks for more.
-func (t story) claims(gib int64) story {
-	t.c.Planes[0].SmallestClaimBytes = gib * gibi
+// on changes the claim of one replica.
+func (t story) on(replica int, change func(*Claim)) story {
+	change(&t.c.Planes[0].Claims[replica])
 	return t
+}
+
+// claims of the store ask for and have so many GiB, whatever its StatefulSet asks for.
+func (t story) claims(gib int64) story {
+	for i := range t.c.Planes[0].Claims {
+		t = t.on(i, func(c *Claim) { c.Bytes, c.Capacity = gib*gibi, gib*gibi })
+	}
+	return t
+}
+
+// template of the StatefulSet asks for so many GiB; 0 is no StatefulSet.
+func (t story) template(gib int64) story {
+	t.c.Planes[0].TemplateBytes = gib * gibi
+	return t
+}
+
+func filled(c *Claim) { c.Full, c.FullBytes = true, c.Capacity }
+
+func grown(gib int64) func(*Claim) {
+	return func(c *Claim) { c.Bytes, c.Capacity = gib*gibi, gib*gibi }
+}
+
+// asked is asked to grow to so many GiB and has not done it yet.
+func asked(gib int64) func(*Claim) {
+	return func(c *Claim) { c.Bytes = gib * gibi }
+}
+
+func failing(gib int64, why string) func(*Claim) {
+	return func(c *Claim) { c.Bytes, c.Failure = gib*gibi, why }
 }
 
 func (t story) decide() Plan { return Decide(t.c, t.s) }

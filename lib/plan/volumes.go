@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 )
@@ -25,36 +24,37 @@ type volumeChoice struct {
 	verdict Verdict
 }
 
-// wantedVolume is the size of D1, and never less than what exists: Kubernetes cannot shrink a claim.
-func wantedVolume(c Cluster, o ObservedPlane, class string) volumeChoice {
+// wantedVolume is what the buckets need (D1) or what a full volume needs (D3), and never less than what exists:
+// Kubernetes cannot shrink a claim.
+func wantedVolume(c Cluster, o ObservedPlane) volumeChoice {
 	v := volumeChoice{bytes: volumeFor(quotas(c.Buckets))}
 	// The sum itself is not told: it changes with every SystemBucket, and with it everything that prints the plan.
 	v.why = quantity(v.bytes) + ": the sizes of all SystemBuckets with 10 % and 4Gi on top, at least 10Gi, in steps of 5Gi."
-	if o.VolumeBytes > v.bytes {
-		v.bytes = o.VolumeBytes
-		v.why = quantity(v.bytes) + ", as it is: the SystemBuckets need less, and a volume never shrinks."
+	need := max(v.bytes, stepFor(o.Claims))
+	if want := max(need, o.largest()); want > v.bytes {
+		v.bytes = want
+		v.why = quantity(v.bytes) + ", more than the SystemBuckets need now: volumes grow when less than 5 % is free, and never shrink."
 	}
-	v.verdict = capacity(c, o, class, v.bytes)
+	v.verdict = capacity(c, o, sizes{need: need, want: v.bytes})
 	return v
-}
-
-// capacity tells whether the claims that exist are as large as wanted, and if not, whether they can become so.
-func capacity(c Cluster, o ObservedPlane, name string, want int64) Verdict {
-	if o.SmallestClaimBytes == 0 || o.SmallestClaimBytes >= want {
-		return accept(ReasonEnough, fmt.Sprintf("Each replica has a volume of %s.", quantity(want)))
-	}
-	if class, ok := c.class(name); ok && class.Expandable {
-		return accept(ReasonGrowing, fmt.Sprintf("Volumes grow from %s to %s.", quantity(o.SmallestClaimBytes), quantity(want)))
-	}
-	return refuse(ReasonExpansionNotAllowed, fmt.Sprintf(
-		"Volumes of %s should be %s, but StorageClass %s does not allow them to grow while in use: allow it with allowVolumeExpansion: true, or lower the sizes of SystemBuckets.",
-		quantity(o.SmallestClaimBytes), quantity(want), name))
 }
 
 // volumeFor is D1 for the sum of all quotas.
 func volumeFor(sum int64) int64 {
 	need := max(sum+(sum+9)/10+metadataBytes, smallestBytes)
 	return (need + stepBytes - 1) / stepBytes * stepBytes
+}
+
+// stepFor is the next step for the largest full volume, 0 when none is full. It counts from the size that the volume
+// had when it was measured: an old measurement asks for the same step again, not for another one.
+func stepFor(claims []Claim) int64 {
+	var step int64
+	for _, c := range claims {
+		if c.Full && c.FullBytes > 0 {
+			step = max(step, (min(c.FullBytes, mostBytes)/stepBytes+1)*stepBytes)
+		}
+	}
+	return step
 }
 
 // quotas is the sum of the sizes of all buckets.

@@ -41,19 +41,41 @@ func parseAuthorization(value string) (authorization, error) {
 	if scheme != algorithm {
 		return authorization{}, errMechanism
 	}
-	fields := map[string]string{}
+	var fields authorizationFields
 	for part := range strings.SplitSeq(rest, ",") {
-		name, field, ok := strings.Cut(strings.TrimSpace(part), "=")
-		if _, twice := fields[name]; !ok || twice {
+		name, value, ok := strings.Cut(strings.TrimSpace(part), "=")
+		if !ok || !fields.set(name, value) {
 			return authorization{}, access.ErrAuthHeader
 		}
-		fields[name] = field
 	}
-	auth, err := newAuthorization(fields["Credential"], fields["SignedHeaders"], fields["Signature"])
+	auth, err := newAuthorization(fields.credential, fields.signedHeaders, fields.signature)
 	if err != nil {
 		return authorization{}, access.ErrAuthHeader.With(err.Error())
 	}
 	return auth, nil
+}
+
+// authorizationFields is what an Authorization header consists of.
+type authorizationFields struct{ credential, signedHeaders, signature string }
+
+// set refuses fields that are unknown or given twice.
+func (f *authorizationFields) set(name, value string) bool {
+	var field *string
+	switch name {
+	case "Credential":
+		field = &f.credential
+	case "SignedHeaders":
+		field = &f.signedHeaders
+	case "Signature":
+		field = &f.signature
+	default:
+		return false
+	}
+	if *field != "" {
+		return false
+	}
+	*field = value
+	return true
 }
 
 // malformed says what is wrong with a signature's parameters; the form decides which code that is.
@@ -100,13 +122,12 @@ func areSigned(names []string) bool {
 	return true
 }
 
-// checkScope refuses a scope that is not of this service and this day.
-func (a authorization) checkScope(region string, catalogue access.Error) error {
+// checkScope refuses a scope that is not of this service and this day. The region may be any: there is but one store,
+// and clients that have a region of their own built in work as they are.
+func (a authorization) checkScope(catalogue access.Error) error {
 	switch {
-	case a.scope.region != region:
-		wrong := catalogue.With("The region '" + printable(a.scope.region) + "' is wrong; expecting '" + region + "'")
-		wrong.Region = region
-		return wrong
+	case a.scope.region == "":
+		return catalogue.With("The credential must name a region.")
 	case a.scope.service != service:
 		return catalogue.With("The service of the credential must be s3.")
 	case a.scope.date != a.time.Format(dateFormat):
@@ -121,19 +142,19 @@ func (a authorization) checkSigned(header http.Header, catalogue access.Error) e
 		return catalogue.With("The header host must be signed.")
 	}
 	for name := range header {
-		lower := strings.ToLower(name)
 		// The payload's hash is a line of its own in what is signed.
-		if strings.HasPrefix(lower, "x-amz-") && name != headerSHA256 && !slices.Contains(a.signed, lower) {
-			return access.ErrDenied.With("There were headers present in the request which were not signed: " + printable(lower))
+		if isAmz(name) && name != headerSHA256 && !slices.Contains(a.signed, lowerName(name)) {
+			return access.ErrDenied.With("There were headers present in the request which were not signed: " + printable(strings.ToLower(name)))
 		}
 	}
 	return nil
 }
 
 // matches compares in constant time.
-func (a authorization) matches(key []byte, toSign string) bool {
-	sum := mac(key, toSign)
-	return hmac.Equal([]byte(hex.EncodeToString(sum)), a.signature)
+func (a authorization) matches(key, toSign []byte) bool {
+	var digits [signatureLength]byte
+	hex.Encode(digits[:], mac(key, toSign))
+	return hmac.Equal(digits[:], a.signature)
 }
 
 // proof is what a verified head leaves for the chunks of its body.
@@ -148,7 +169,7 @@ func (v *Verifier) prove(in *incoming, auth authorization, payloadHash string) (
 	if err != nil {
 		return proof{}, err
 	}
-	key := auth.scope.key(secret)
+	key := v.keys.derive(auth.scope, secret)
 	covered := canonical{
 		method:        in.Method,
 		query:         canonicalQuery(in.query),
@@ -158,6 +179,7 @@ func (v *Verifier) prove(in *incoming, auth authorization, payloadHash string) (
 	}
 	for _, covered.path = range in.path.canonicalPaths() {
 		if auth.matches(key, stringToSign(auth.time.Format(timeFormat), auth.scope, covered)) {
+			v.keys.remember(auth.scope, secret, key)
 			return proof{key: key, auth: auth}, nil
 		}
 	}
@@ -178,7 +200,7 @@ func (v *Verifier) verifyHeader(in *incoming) (*Verified, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := auth.checkScope(v.Region, access.ErrAuthHeader); err != nil {
+	if err := auth.checkScope(access.ErrAuthHeader); err != nil {
 		return nil, err
 	}
 	if err := auth.checkSigned(in.Header, access.ErrAuthHeader); err != nil {

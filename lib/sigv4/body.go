@@ -1,6 +1,7 @@
 package sigv4
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"sync"
@@ -36,6 +37,23 @@ func (b *Body) Read(p []byte) (int, error) {
 	}
 	b.fail(err)
 	return n, err
+}
+
+// Inspect reads the whole body and hands it to judge; what is read afterwards is the same bytes, if judge has nothing
+// against them. The error is judge's, that of reading, or ErrBodyTooLarge when there are more bytes than limit.
+func (b *Body) Inspect(limit int64, judge func(data []byte) error) error {
+	data, err := io.ReadAll(io.LimitReader(b, limit+1))
+	switch {
+	case err != nil:
+		return err //nolint:wrapcheck // an error of the body, as Read has it
+	case int64(len(data)) > limit:
+		return access.ErrBodyTooLarge
+	}
+	if err := judge(data); err != nil {
+		return err
+	}
+	b.reader = bytes.NewReader(data)
+	return nil
 }
 
 // Close closes the client's body.

@@ -91,6 +91,9 @@ func parseQuery(raw string) (pairs, error) {
 
 // escape percent-encodes everything but the unreserved characters and, if told so, the slash.
 func escape(s string, keepSlash bool) string {
+	if plain(s, keepSlash) {
+		return s
+	}
 	var out strings.Builder
 	out.Grow(len(s))
 	for _, c := range []byte(s) {
@@ -102,6 +105,15 @@ func escape(s string, keepSlash bool) string {
 		out.Write([]byte{'%', digits[c>>4], digits[c&0xf]})
 	}
 	return out.String()
+}
+
+func plain(s string, keepSlash bool) bool {
+	for i := range len(s) {
+		if c := s[i]; !unreserved(c) && (c != '/' || !keepSlash) {
+			return false
+		}
+	}
+	return true
 }
 
 func unreserved(c byte) bool {
@@ -121,6 +133,9 @@ func (p uriPath) canonicalPaths() []string {
 
 // canonicalQuery is the sorted query without the signature itself.
 func canonicalQuery(query pairs) string {
+	if len(query) == 0 {
+		return ""
+	}
 	parts := make([]pair, 0, len(query))
 	for _, q := range query {
 		if q.name != paramSignature {
@@ -145,7 +160,9 @@ func canonicalQuery(query pairs) string {
 
 // canonicalHeaders is the signed headers of a request, one a line.
 func canonicalHeaders(r *http.Request, signed []string) string {
+	const usual = 1 << 10 // bytes
 	var out strings.Builder
+	out.Grow(usual)
 	for _, name := range signed {
 		out.WriteString(name)
 		out.WriteByte(':')
@@ -165,7 +182,7 @@ func signedValues(r *http.Request, name string) []string {
 	if name == "host" {
 		return []string{r.Host}
 	}
-	values := r.Header.Values(name)
+	values := r.Header[canonicalName(name)]
 	if len(values) > 0 {
 		return values
 	}
@@ -198,8 +215,14 @@ type canonical struct {
 	method, path, query, headers, signedHeaders, payloadHash string
 }
 
-func (c canonical) String() string {
-	return strings.Join([]string{c.method, c.path, c.query, c.headers, c.signedHeaders, c.payloadHash}, "\n")
+// sum is the digest of what is covered, one part a line.
+func (c canonical) sum() [sha256.Size]byte {
+	const usual = 2 << 10 // bytes, which fit on the stack
+	out := make([]byte, 0, usual)
+	for _, part := range []string{c.method, "\n", c.path, "\n", c.query, "\n", c.headers, "\n", c.signedHeaders, "\n", c.payloadHash} {
+		out = append(out, part...)
+	}
+	return sha256.Sum256(out)
 }
 
 // scope is where a derived key is valid.
@@ -211,20 +234,28 @@ func (s scope) String() string {
 
 // key derives the signing key of the scope.
 func (s scope) key(secret string) []byte {
-	key := mac([]byte("AWS4"+secret), s.date)
-	key = mac(key, s.region)
-	key = mac(key, s.service)
-	return mac(key, terminator)
+	key := mac([]byte("AWS4"+secret), []byte(s.date))
+	key = mac(key, []byte(s.region))
+	key = mac(key, []byte(s.service))
+	return mac(key, []byte(terminator))
 }
 
 // stringToSign is what the signing key is applied to; the stamp is in timeFormat.
-func stringToSign(stamp string, s scope, c canonical) string {
-	return strings.Join([]string{algorithm, stamp, s.String(), hexSum(c.String())}, "\n")
+func stringToSign(stamp string, s scope, c canonical) []byte {
+	out := make([]byte, 0, toSignSize)
+	for _, part := range []string{algorithm, "\n", stamp, "\n", s.date, "/", s.region, "/", s.service, "/", terminator, "\n"} {
+		out = append(out, part...)
+	}
+	sum := c.sum()
+	return hex.AppendEncode(out, sum[:])
 }
 
-func mac(key []byte, data string) []byte {
+// toSignSize is room for a usual string to sign.
+const toSignSize = 192
+
+func mac(key, data []byte) []byte {
 	h := hmac.New(sha256.New, key)
-	h.Write([]byte(data)) // a hash never fails to write
+	h.Write(data) // a hash never fails to write
 	return h.Sum(nil)
 }
 

@@ -345,7 +345,7 @@ func (c *chain) trailer(lines, signature string) bool {
 }
 
 func (c *chain) next(kind, sums, signature string) bool {
-	want := hex.EncodeToString(mac(c.key, kind+"\n"+c.prefix+c.previous+"\n"+sums))
+	want := hex.EncodeToString(mac(c.key, []byte(kind+"\n"+c.prefix+c.previous+"\n"+sums)))
 	c.previous = want
 	return hmac.Equal([]byte(want), []byte(signature))
 }

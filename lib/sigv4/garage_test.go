@@ -18,6 +18,7 @@ import (
 
 	"github.com/deckhouse/system-s3/lib/access"
 	"github.com/deckhouse/system-s3/lib/garage/garagetest"
+	"github.com/deckhouse/system-s3/lib/names"
 )
 
 // chain is client, verifier, signer and a real Garage.
@@ -34,7 +35,7 @@ func newRealChain(t *testing.T) realChain {
 	require.NoError(t, err)
 	c := newClient()
 	c.at = time.Now().UTC().Truncate(time.Second)
-	return realChain{c, &Signer{Endpoint: endpoint, Region: "us-east-1", AccessKeyID: cluster.KeyID, Secret: cluster.KeySecret}}
+	return realChain{c, &Signer{Endpoint: endpoint, Region: names.GarageRegion, AccessKeyID: cluster.KeyID, Secret: cluster.KeySecret}}
 }
 
 // do carries a request of the client to Garage and returns its answer.

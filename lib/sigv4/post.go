@@ -156,7 +156,7 @@ func (v *Verifier) provePolicy(f form, now time.Time) (authorization, error) {
 	if err != nil {
 		return authorization{}, access.ErrAuthQuery.With(`X-Amz-Date must be in the ISO8601 Long Format "yyyyMMdd'T'HHmmss'Z'"`)
 	}
-	if err := auth.checkScope(v.Region, access.ErrAuthQuery); err != nil {
+	if err := auth.checkScope(access.ErrAuthQuery); err != nil {
 		return authorization{}, err
 	}
 	if auth.time.Sub(now) > skew {
@@ -166,7 +166,7 @@ func (v *Verifier) provePolicy(f form, now time.Time) (authorization, error) {
 	if err != nil {
 		return authorization{}, err
 	}
-	if !auth.matches(auth.scope.key(secret), f.fields["policy"]) {
+	if !auth.matches(auth.scope.key(secret), []byte(f.fields["policy"])) {
 		return authorization{}, access.ErrSignature
 	}
 	return auth, nil

@@ -70,7 +70,7 @@ func (f *postForm) request(t *testing.T) *http.Request {
 		{"X-Amz-Credential", exampleScope},
 		{"X-Amz-Date", exampleDate},
 		{"Policy", encoded},
-		{"X-Amz-Signature", hex.EncodeToString(mac(key, encoded))},
+		{"X-Amz-Signature", hex.EncodeToString(mac(key, []byte(encoded)))},
 	}...)
 	var body bytes.Buffer
 	writer := multipart.NewWriter(&body)
@@ -168,7 +168,7 @@ func TestPostFormRefused(t *testing.T) {
 		"fields without end":     {simpleForm().field("x-ignore-a", strings.Repeat("a", maxFields)), access.ErrMaxPOSTFieldsSize, "bounded"},
 		"cut within the fields":  {simpleForm().with(func(f *postForm) { f.cut = 500 }), access.ErrInvalidArgument, "no file"},
 		"unknown key":            {simpleForm().with(func(f *postForm) { f.change = replaceBody(exampleID+"/", "AKIAOTHER/") }), access.ErrUnknownKey, "the lookup's error"},
-		"another region":         {simpleForm().with(func(f *postForm) { f.change = replaceBody("us-east-1", "eu-west-1") }), access.ErrAuthQuery, "one region"},
+		"another region":         {simpleForm().with(func(f *postForm) { f.change = replaceBody("us-east-1", "eu-west-1") }), access.ErrSignature, "covered"},
 		"signed tomorrow":        {simpleForm().with(func(f *postForm) { f.change = replaceBody("20130524", "20130525") }), access.ErrDenied, "not valid yet"},
 		"no signature":           {simpleForm().with(func(f *postForm) { f.change = replaceBody("X-Amz-Signature", "X-Ignore-Signature") }), access.ErrDenied, "anonymous"},
 		"version 2":              {simpleForm().with(func(f *postForm) { f.change = replaceBody("X-Amz-Algorithm", "X-Ignore-Algorithm") }), access.ErrInvalidRequest, "says what to use"},

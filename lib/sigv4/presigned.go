@@ -59,7 +59,7 @@ func (v *Verifier) verifyPresigned(in *incoming) (*Verified, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := auth.checkScope(v.Region, access.ErrAuthQuery); err != nil {
+	if err := auth.checkScope(access.ErrAuthQuery); err != nil {
 		return nil, err
 	}
 	if err := auth.checkSigned(in.Header, access.ErrAuthQuery); err != nil {

@@ -26,7 +26,6 @@ var exampleTime = time.Date(2013, 5, 24, 0, 0, 0, 0, time.UTC)
 
 func exampleVerifier() *Verifier {
 	return &Verifier{
-		Region:  "us-east-1",
 		Domains: []string{"s3.amazonaws.com"},
 		Lookup: func(id string) (string, error) {
 			if id != exampleID {

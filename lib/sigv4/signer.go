@@ -24,6 +24,8 @@ type Signer struct {
 	Region      string
 	AccessKeyID string
 	Secret      string
+
+	keys scopeKeys
 }
 
 // Forward makes the request to Garage: path-style, with the operation's query parameters and the headers that Garage
@@ -80,8 +82,8 @@ func (s *Signer) sign(r *http.Request, query pairs, hash string, now time.Time) 
 	r.Header.Set(headerSHA256, hash)
 	signed := []string{"host"}
 	for name := range r.Header {
-		if lower := strings.ToLower(name); strings.HasPrefix(lower, "x-amz-") {
-			signed = append(signed, lower)
+		if isAmz(name) {
+			signed = append(signed, lowerName(name))
 		}
 	}
 	slices.Sort(signed)
@@ -90,7 +92,9 @@ func (s *Signer) sign(r *http.Request, query pairs, hash string, now time.Time) 
 		headers: garageHeaders(r, signed), signedHeaders: strings.Join(signed, ";"), payloadHash: hash,
 	}
 	sc := scope{date: stamp[:dateLength], region: s.Region, service: service}
-	signature := hex.EncodeToString(mac(sc.key(s.Secret), stringToSign(stamp, sc, covered)))
+	key := s.keys.derive(sc, s.Secret)
+	s.keys.remember(sc, s.Secret, key)
+	signature := hex.EncodeToString(mac(key, stringToSign(stamp, sc, covered)))
 	r.Header.Set(headerAuthorization, algorithm+" Credential="+s.AccessKeyID+"/"+sc.String()+
 		", SignedHeaders="+covered.signedHeaders+", Signature="+signature)
 }
@@ -100,7 +104,10 @@ func garageHeaders(r *http.Request, signed []string) string {
 	var out strings.Builder
 	for _, name := range signed {
 		value := strings.Join(signedValues(r, name), ",")
-		out.WriteString(name + ":" + strings.Join(strings.Fields(value), " ") + "\n")
+		out.WriteString(name)
+		out.WriteByte(':')
+		out.WriteString(strings.Join(strings.Fields(value), " "))
+		out.WriteByte('\n')
 	}
 	return out.String()
 }
@@ -109,7 +116,7 @@ func garageHeaders(r *http.Request, signed []string) string {
 func outbound(header http.Header, source *access.CopySource) http.Header {
 	out := http.Header{}
 	for name, values := range header {
-		if lower := strings.ToLower(name); strings.HasPrefix(lower, "x-amz-") || hasUse(lower) {
+		if isAmz(name) || hasUse(lowerName(name)) {
 			out[name] = slices.Clone(values)
 		}
 	}

@@ -46,9 +46,10 @@ type Lookup func(accessKeyID string) (secret string, err error)
 
 // Verifier verifies requests. It is safe for concurrent use if Lookup is.
 type Verifier struct {
-	Region  string   // the only region a credential scope may name
 	Domains []string // hosts, in lower case, whose subdomains are buckets
 	Lookup  Lookup
+
+	keys scopeKeys
 }
 
 // Verified is a request whose head is proven and whose body proves itself while it is read. Everything that only served

@@ -17,6 +17,7 @@ var (
 	errBadBody         = access.Error{Code: "InvalidQueryParameter", Status: http.StatusBadRequest, Message: "The body is not well-formed application/x-www-form-urlencoded."}
 	errBadQuery        = access.Error{Code: "MalformedQueryString", Status: http.StatusNotFound, Message: "The query string contains a syntax error."}
 	errBodyTooLarge    = access.ErrValidation.With("The request body is larger than 64 KiB.")
+	errTooSlow         = access.Error{Code: "RequestTimeout", Status: http.StatusBadRequest, Message: "The request body did not arrive in time. Please try again."}
 	errPolicy          = access.Error{Code: "MalformedPolicyDocument", Status: http.StatusBadRequest, Message: "Session policies are not supported. Narrow the role instead: RoleArn with the suffix /read or /write."}
 	errPolicyTooLarge  = access.Error{Code: "PackedPolicyTooLarge", Status: http.StatusBadRequest, Message: "Session policies are not supported. Narrow the role instead: RoleArn with the suffix /read or /write."}
 	errInvalidToken    = access.Error{Code: "InvalidIdentityToken", Status: http.StatusBadRequest, Message: "The web identity token is not a ServiceAccount token."}

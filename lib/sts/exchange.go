@@ -133,6 +133,12 @@ func (e *exchange) issue() error {
 		return refuse(errInternalFailure, err)
 	}
 	e.expiration = e.key.Expires.Add(-margin(e.lifetime)).Truncate(time.Second)
+	if e.handler.Issued != nil {
+		e.handler.Issued(Issued{
+			Identity: e.identity, Namespace: e.request.role.Namespace, Name: e.request.role.Name,
+			Bucket: e.bucket, Permission: e.permission, Expires: e.key.Expires,
+		})
+	}
 	return nil
 }
 

@@ -55,13 +55,24 @@ type Issuer interface {
 	Issue(grant access.Grant) (access.Key, error)
 }
 
-// Config is what a Handler needs. All fields but Limits are required.
+// Issued is a key that was handed out, without the key: whom RBAC may be asked about again.
+type Issued struct {
+	Identity        Identity
+	Namespace, Name string // of the SystemBucket
+	Bucket          string // in S3
+	Permission      access.Permission
+	Expires         time.Time
+}
+
+// Config is what a Handler needs. All fields but Limits and Issued are required.
 type Config struct {
 	Reviewer   TokenReviewer
 	Authorizer Authorizer
 	Buckets    Buckets
 	Issuer     Issuer
-	Log        logr.Logger
+	// Issued is told of each key before its client is; nil when nobody keeps count.
+	Issued func(Issued)
+	Log    logr.Logger
 	// Lifetime is the longest life of a key.
 	Lifetime time.Duration
 	// Limits of the endpoint; zero fields take the defaults.

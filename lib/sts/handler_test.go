@@ -3,6 +3,7 @@ package sts_test
 import (
 	"encoding/xml"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -53,8 +54,9 @@ func TestErrorIsGolden(t *testing.T) {
 
 type answer struct {
 	Credentials struct {
-		AccessKeyID, SecretAccessKey, SessionToken string
-		Expiration                                 time.Time
+		AccessKeyID                   string `xml:"AccessKeyId"`
+		SecretAccessKey, SessionToken string
+		Expiration                    time.Time
 	} `xml:"AssumeRoleWithWebIdentityResult>Credentials"`
 	ARN string `xml:"AssumeRoleWithWebIdentityResult>AssumedRoleUser>Arn"`
 }
@@ -275,10 +277,44 @@ func TestLogTellsTheKeyAndKeepsSecrets(t *testing.T) {
 	got := parse[answer](t, serve(w.handler(), request(http.MethodGet, "/?"+values.Encode(), "")(t)))
 	line := w.logged()
 	require.Equal(t, 1, strings.Count(line, "\n"), "one line for a key")
+	require.NotEmpty(t, got.Credentials.AccessKeyID)
 	for _, want := range []string{got.Credentials.AccessKeyID, "d8-app/app", "app-0", "pod-uid-1", bucket, "read,write", "2026-03-01T12:30:00Z"} {
 		require.Contains(t, line, want)
 	}
 	for _, secret := range []string{values.Get("WebIdentityToken"), got.Credentials.SecretAccessKey, got.Credentials.SessionToken} {
 		require.NotContains(t, line, secret)
 	}
+}
+
+// stalled is a body that stops arriving.
+type stalled struct{}
+
+func (stalled) Read([]byte) (int, error) { return 0, os.ErrDeadlineExceeded }
+
+func TestASlowBodyIsNotALargeOne(t *testing.T) {
+	w := newWorld()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", io.MultiReader(strings.NewReader("Action="), stalled{}))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	got := parse[failure](t, serve(w.handler(), r))
+	require.Equal(t, "RequestTimeout", got.Code, "SDKs send it again")
+	require.Zero(t, w.reviews)
+}
+
+func TestWhoGotAKeyIsTold(t *testing.T) {
+	w := newWorld()
+	w.granted = access.Read
+	serve(w.handler(), post(t, form(t, nil)))
+	require.Equal(t, []sts.Issued{{
+		Identity: w.identity, Namespace: "d8-app", Name: "data", Bucket: bucket, Permission: access.Read, Expires: noon.Add(30 * time.Minute),
+	}}, w.told)
+	w.granted = 0
+	serve(w.handler(), post(t, form(t, nil)))
+	require.Len(t, w.told, 1, "no key, nothing to tell")
+}
+
+func TestTheAuditLineNamesTheKeyAsGatewaysDo(t *testing.T) {
+	w := newWorld()
+	got := parse[answer](t, serve(w.handler(), post(t, form(t, nil))))
+	require.Contains(t, w.logged(), `"key"="`+access.KeyName(got.Credentials.AccessKeyID)+`"`)
+	require.Contains(t, w.logged(), `"subject"="`+access.SubjectTag(userApp).String()+`"`)
 }

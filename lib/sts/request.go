@@ -1,6 +1,7 @@
 package sts
 
 import (
+	"errors"
 	"io"
 	"mime"
 	"net/http"
@@ -79,8 +80,11 @@ func notFound() error {
 // readBody returns the form of a POST. A body of another kind is refused, not ignored.
 func readBody(w http.ResponseWriter, r *http.Request) (string, error) {
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if err != nil {
+	switch {
+	case errors.As(err, new(*http.MaxBytesError)):
 		return "", errBodyTooLarge
+	case err != nil:
+		return "", refuse(errTooSlow, err)
 	}
 	if len(data) == 0 {
 		return "", nil

@@ -140,7 +140,9 @@ func (e *exchange) logKey() {
 	e.handler.Log.Info("key issued", append(e.fields(),
 		"permission", e.permission.String(),
 		"s3Bucket", e.bucket,
+		"key", access.KeyName(e.key.AccessKeyID),
 		"accessKeyID", e.key.AccessKeyID,
+		"subject", access.SubjectTag(e.subject.String()).String(),
 		"expires", e.key.Expires.Format(time.RFC3339),
 	)...)
 }

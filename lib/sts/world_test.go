@@ -47,6 +47,7 @@ type world struct {
 	mu      sync.Mutex
 	reviews int
 	asked   access.Role
+	told    []sts.Issued
 	log     strings.Builder
 }
 
@@ -114,7 +115,7 @@ func ringSecret() []byte { return []byte(strings.Repeat("s", 32)) }
 
 func (w *world) handler() *sts.Handler {
 	return sts.New(sts.Config{
-		Reviewer: w, Authorizer: w, Buckets: w, Issuer: w,
+		Reviewer: w, Authorizer: w, Buckets: w, Issuer: w, Issued: func(i sts.Issued) { w.told = append(w.told, i) },
 		Lifetime: w.lifetime, Limits: w.limits, Now: w.now,
 		Log: funcr.New(func(_, args string) {
 			w.mu.Lock()

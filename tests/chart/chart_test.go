@@ -68,7 +68,7 @@ func (w world) on(version string) world {
 func (w world) frozen() world {
 	w.cluster.Planes = []plan.ObservedPlane{{
 		ID: "a", Facts: plan.Facts{StorageClass: "local", Replicas: 3, ReplicationFactor: 3, Epoch: 1}, Known: true,
-		VolumeBytes: 15 << 30, SmallestClaimBytes: 15 << 30, Unreadable: "Secret garage-a is gone.",
+		TemplateBytes: 15 << 30, Unreadable: "Secret garage-a is gone.",
 	}}
 	return w
 }

@@ -78,6 +78,11 @@ type SystemBucketStatus struct {
 	// +optional
 	Objects *int64 `json:"objects,omitempty"`
 
+	// Quotas that the store enforces.
+	//
+	// +optional
+	Quota *SystemBucketQuota `json:"quota,omitempty"`
+
 	// Generation of the spec that this status describes.
 	//
 	// +optional
@@ -89,6 +94,19 @@ type SystemBucketStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// SystemBucketQuota is what the store enforces at present.
+type SystemBucketQuota struct {
+	// Limit of the space taken by the objects.
+	//
+	// +optional
+	Size *resource.Quantity `json:"size,omitempty"`
+
+	// Limit of the number of objects. Absent without a limit.
+	//
+	// +optional
+	MaxObjects *int64 `json:"maxObjects,omitempty"`
 }
 
 // SystemBucketList is a list of SystemBuckets.

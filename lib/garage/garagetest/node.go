@@ -108,7 +108,7 @@ metrics_token = %q
 `,
 		filepath.Join(n.Dir, "meta"), filepath.Join(n.Dir, "data"), c.factor,
 		n.rpc, n.rpc, c.rpcSecret, RPCTimeout, c.bootstrapPeers(),
-		n.s3, names.Region, n.admin, c.AdminToken, c.MetricsToken)
+		n.s3, names.GarageRegion, n.admin, c.AdminToken, c.MetricsToken)
 }
 
 // Start starts the node's process and arranges for its end. It does not wait for an answer.
@@ -161,6 +161,18 @@ func (n *Node) Stop() {
 		<-n.exited
 	}
 	n.process = nil
+}
+
+// Pause makes the node hang until Resume: connections are taken and nothing is answered.
+func (n *Node) Pause(t testing.TB) {
+	t.Helper()
+	require.NoError(t, n.process.Process.Signal(syscall.SIGSTOP))
+}
+
+// Resume lets the node go on.
+func (n *Node) Resume(t testing.TB) {
+	t.Helper()
+	require.NoError(t, n.process.Process.Signal(syscall.SIGCONT))
 }
 
 const shownLog = 8 << 10 // bytes of a log's end

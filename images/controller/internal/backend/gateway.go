@@ -81,7 +81,7 @@ func (g *Gateways) Client(ca string) (*http.Client, error) {
 // S3 is a client of the replica's S3 with the plane's internal key.
 func S3(url, keyID, secret string, client *http.Client) *s3.Client {
 	return s3.New(s3.Options{
-		BaseEndpoint: aws.String(url), Region: names.Region, UsePathStyle: true, HTTPClient: client,
+		BaseEndpoint: aws.String(url), Region: names.GarageRegion, UsePathStyle: true, HTTPClient: client,
 		Credentials: credentials.NewStaticCredentialsProvider(keyID, secret, ""),
 	})
 }

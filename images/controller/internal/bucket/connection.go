@@ -18,6 +18,8 @@ import (
 )
 
 // parameters is the content of the ConfigMap with the connection parameters: what SDKs read as environment, and the CA.
+// Node.js and rclone have variables of their own for a CA; others find it by AWS_CA_BUNDLE. SSL_CERT_FILE stays unsaid:
+// it would take the trust in every other CA from a consumer.
 func parameters(sb *v1alpha1.SystemBucket, bucketName, ca string) map[string]string {
 	return map[string]string{
 		"AWS_ENDPOINT_URL_S3":         names.S3URL,
@@ -27,6 +29,8 @@ func parameters(sb *v1alpha1.SystemBucket, bucketName, ca string) map[string]str
 		"AWS_ROLE_ARN":                names.RoleARN(sb.Namespace, sb.Name),
 		"AWS_WEB_IDENTITY_TOKEN_FILE": names.ConsumerTokenFile,
 		"AWS_CA_BUNDLE":               names.ConsumerCAFile,
+		"NODE_EXTRA_CA_CERTS":         names.ConsumerCAFile,
+		"RCLONE_CA_CERT":              names.ConsumerCAFile,
 		"BUCKET_NAME":                 bucketName,
 		names.CAKey:                   ca,
 	}

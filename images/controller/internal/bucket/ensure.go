@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/deckhouse/system-s3/images/controller/internal/backend"
 	"github.com/deckhouse/system-s3/lib/garage"
@@ -55,11 +56,17 @@ func find(ctx context.Context, c *backend.Connection, w wish, record func(id str
 	return bucket, record(bucket.ID, lost)
 }
 
-// shape gives the bucket its name, quotas and grant: only what differs, since each change costs Garage a quorum.
+// shape gives the bucket its name, quotas and grant, and takes away what others gave it: another name, or another key,
+// which would live for ever. Only what differs, since each change costs Garage a quorum.
 func shape(ctx context.Context, admin *garage.Client, bucket garage.Bucket, w wish) (garage.Bucket, error) {
 	var err error
 	if !bucket.HasAlias(w.Name) {
 		if bucket, err = admin.AddBucketAlias(ctx, bucket.ID, w.Name); err != nil {
+			return bucket, err
+		}
+	}
+	for _, alias := range foreignNames(bucket, w) {
+		if bucket, err = admin.RemoveBucketAlias(ctx, bucket.ID, alias); err != nil {
 			return bucket, err
 		}
 	}
@@ -68,12 +75,45 @@ func shape(ctx context.Context, admin *garage.Client, bucket garage.Bucket, w wi
 			return bucket, err
 		}
 	}
-	if have := bucket.Granted(w.KeyID); have.Read != granted.Read || have.Write != granted.Write {
+	if bucket, err = grant(ctx, admin, bucket, w); err != nil {
+		return bucket, err
+	}
+	return bucket, check(bucket, w)
+}
+
+// grant lets the internal key read and write and nobody else do anything.
+func grant(ctx context.Context, admin *garage.Client, bucket garage.Bucket, w wish) (garage.Bucket, error) {
+	var err error
+	if have := bucket.Granted(w.KeyID); !have.Read || !have.Write {
 		if bucket, err = admin.AllowBucketKey(ctx, bucket.ID, w.KeyID, granted); err != nil {
 			return bucket, err
 		}
 	}
-	return bucket, check(bucket, w)
+	for _, key := range foreignGrants(bucket, w) {
+		if bucket, err = admin.DenyBucketKey(ctx, bucket.ID, key.AccessKeyID, key.Permissions); err != nil {
+			return bucket, err
+		}
+	}
+	return bucket, nil
+}
+
+// foreignNames are the bucket's names but its own.
+func foreignNames(bucket garage.Bucket, w wish) []string {
+	return slices.DeleteFunc(slices.Clone(bucket.GlobalAliases), func(name string) bool { return name == w.Name })
+}
+
+// foreignGrants are the permissions on the bucket that nobody should have.
+func foreignGrants(bucket garage.Bucket, w wish) []garage.BucketKey {
+	var found []garage.BucketKey
+	for _, key := range bucket.Keys {
+		if key.AccessKeyID == w.KeyID {
+			key.Permissions = garage.Permissions{Owner: key.Permissions.Owner}
+		}
+		if key.Permissions != (garage.Permissions{}) {
+			found = append(found, key)
+		}
+	}
+	return found
 }
 
 // check compares what Garage answered with what was asked for: versions of Garage drop what they do not know.
@@ -82,10 +122,14 @@ func check(bucket garage.Bucket, w wish) error {
 	switch {
 	case !bucket.HasAlias(w.Name):
 		return fmt.Errorf("bucket %s does not have the name it was given", bucket.ID)
+	case len(foreignNames(bucket, w)) > 0:
+		return fmt.Errorf("bucket %s has a name that was taken from it", bucket.ID)
 	case !bucket.Quotas.Equal(w.Quotas):
 		return fmt.Errorf("bucket %s does not have the quotas it was given", bucket.ID)
-	case have.Read != granted.Read || have.Write != granted.Write:
+	case !have.Read || !have.Write:
 		return fmt.Errorf("bucket %s is not granted to the internal key", bucket.ID)
+	case len(foreignGrants(bucket, w)) > 0:
+		return fmt.Errorf("bucket %s is granted to a key from which it was taken", bucket.ID)
 	}
 	return nil
 }

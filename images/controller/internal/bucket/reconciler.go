@@ -31,9 +31,11 @@ const (
 
 // Reconciler makes SystemBuckets real.
 type Reconciler struct {
-	Client client.Client
-	Board  *backend.Board
-	Events events.EventRecorder
+	Client    client.Client
+	Board     *backend.Board
+	Events    events.EventRecorder
+	Inventory *Inventory
+	Remover   *Remover
 }
 
 // Reconcile does one pass over a SystemBucket.
@@ -97,15 +99,23 @@ type apiError struct{ error }
 
 func (e apiError) Unwrap() error { return e.error }
 
+func isAPI(err error) bool {
+	var api apiError
+	return errors.As(err, &api)
+}
+
 func (r *Reconciler) realise(
 	ctx context.Context, sb *v1alpha1.SystemBucket, c *backend.Connection, w wish,
 ) (garage.Bucket, error) {
-	bucket, err := find(ctx, c, w, func(id string, lost bool) error { return r.record(ctx, sb, origin{id, c.Store, lost}) })
+	bucket, err := r.look(ctx, sb, c, w)
 	if err != nil {
 		return bucket, err
 	}
-	if bucket, err = shape(ctx, c.Admin, bucket, w); err != nil {
-		return bucket, err
+	if !fits(bucket, w) {
+		if bucket, err = shape(ctx, c.Admin, bucket, w); err != nil {
+			return bucket, err
+		}
+		r.Inventory.note(c, bucket)
 	}
 	if err := r.publish(ctx, sb, parameters(sb, w.Name, c.CA)); err != nil {
 		return bucket, apiError{err}
@@ -113,48 +123,35 @@ func (r *Reconciler) realise(
 	return bucket, nil
 }
 
+// look is what the bucket is in Garage: as the inventory has it if that is as wished, else as Garage says when it is asked
+// for this one, since a change is made of what is there now.
+func (r *Reconciler) look(ctx context.Context, sb *v1alpha1.SystemBucket, c *backend.Connection, w wish) (garage.Bucket, error) {
+	if w.ID != "" {
+		bucket, known, err := r.Inventory.bucket(ctx, c, w.ID)
+		if err != nil || known && fits(bucket, w) {
+			return bucket, err
+		}
+	}
+	bucket, err := find(ctx, c, w, func(id string, lost bool) error { return r.record(ctx, sb, origin{id, c.Store, lost}) })
+	if err != nil {
+		return bucket, err
+	}
+	r.Inventory.note(c, bucket)
+	return bucket, nil
+}
+
 // complain tells what is wrong with the bucket, and when to try again.
 func (r *Reconciler) complain(ctx context.Context, sb *v1alpha1.SystemBucket, err error) (reconcile.Result, error) {
-	var api apiError
 	switch {
 	case errors.Is(err, errForeign):
 		return reconcile.Result{RequeueAfter: retryInterval}, r.tell(ctx, sb, report{ready: no(v1alpha1.ReasonInvalidSpec, err.Error()+".")})
-	case errors.As(err, &api):
+	case isAPI(err):
 		return reconcile.Result{}, err
 	case errors.Is(err, errVanished):
 		return reconcile.Result{RequeueAfter: retryInterval}, r.tell(ctx, sb, report{ready: vanished(sb.Status.BucketID)})
 	default:
 		return reconcile.Result{RequeueAfter: retryInterval}, r.tell(ctx, sb, report{ready: backendError(err)})
 	}
-}
-
-// dismiss deletes the bucket of a SystemBucket that is being deleted, then lets it go.
-func (r *Reconciler) dismiss(ctx context.Context, sb *v1alpha1.SystemBucket, store backend.Store) (reconcile.Result, error) {
-	if !controllerutil.ContainsFinalizer(sb, names.Finalizer) {
-		return reconcile.Result{}, nil
-	}
-	// The id is recorded before anybody can put an object into the bucket: without one there is no data to delete. Nor
-	// is there any without a plane: a plane that was made once stays in the plan.
-	if sb.Status.BucketID == "" || !store.Exists {
-		return reconcile.Result{}, r.release(ctx, sb)
-	}
-	if store.Connection == nil {
-		wait := no(v1alpha1.ReasonDeleting, "The objects are deleted when the store is ready again: "+store.Ready.Message)
-		return reconcile.Result{}, r.tell(ctx, sb, report{ready: wait})
-	}
-	if err := r.tell(ctx, sb, report{ready: no(v1alpha1.ReasonDeleting, "The objects of the bucket are being deleted.")}); err != nil {
-		return reconcile.Result{}, err
-	}
-	err := remove(ctx, store.Connection, wishOf(sb, store.Connection))
-	if err == nil {
-		return reconcile.Result{}, r.release(ctx, sb)
-	}
-	// There may be more objects than a pass can delete, or one arrived in between: that is no trouble.
-	if unfinished := ctx.Err() != nil || garage.IsConflict(err); !unfinished {
-		trouble := no(v1alpha1.ReasonDeleting, fmt.Sprintf("The bucket cannot be deleted now and it is tried again: %v.", err))
-		return reconcile.Result{RequeueAfter: retryInterval}, r.tell(ctx, sb, report{ready: trouble})
-	}
-	return reconcile.Result{RequeueAfter: time.Second}, nil
 }
 
 func (r *Reconciler) addFinalizer(ctx context.Context, sb *v1alpha1.SystemBucket) error {
@@ -166,16 +163,6 @@ func (r *Reconciler) addFinalizer(ctx context.Context, sb *v1alpha1.SystemBucket
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := r.Client.Patch(ctx, sb, patch); err != nil {
 		return fmt.Errorf("add the finalizer: %w", err)
-	}
-	return nil
-}
-
-func (r *Reconciler) release(ctx context.Context, sb *v1alpha1.SystemBucket) error {
-	before := sb.DeepCopy()
-	controllerutil.RemoveFinalizer(sb, names.Finalizer)
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.Client.Patch(ctx, sb, patch); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("remove the finalizer: %w", err)
 	}
 	return nil
 }
@@ -215,9 +202,7 @@ func (r *Reconciler) tell(ctx context.Context, sb *v1alpha1.SystemBucket, found 
 	sb.Status.ObservedGeneration = sb.Generation
 	if found.bucket != nil {
 		sb.Status.BucketName, sb.Status.BucketID, sb.Status.StoreID = found.name, found.bucket.ID, found.store
-		sb.Status.Used = use(found.bucket.Bytes)
-		sb.Status.Objects = &found.bucket.Objects
-		set(sb, v1alpha1.ConditionQuotaAvailable, quota(*found.bucket))
+		measure(sb, *found.bucket)
 	}
 	set(sb, v1alpha1.ConditionReady, found.ready)
 	if equality.Semantic.DeepEqual(before.Status, sb.Status) {
@@ -228,6 +213,15 @@ func (r *Reconciler) tell(ctx context.Context, sb *v1alpha1.SystemBucket, found 
 	}
 	r.announce(before, sb)
 	return nil
+}
+
+// measure puts use and limits into the status. The quotas of a bucket that is being deleted are nobody's business.
+func measure(sb *v1alpha1.SystemBucket, bucket garage.Bucket) {
+	sb.Status.Used, sb.Status.Objects = use(bucket.Bytes), &bucket.Objects
+	if sb.DeletionTimestamp.IsZero() {
+		sb.Status.Quota = limits(bucket.Quotas)
+		set(sb, v1alpha1.ConditionQuotaAvailable, quota(bucket))
+	}
 }
 
 func set(sb *v1alpha1.SystemBucket, conditionType string, v verdict) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -52,7 +53,10 @@ func newStage(t *testing.T, objects ...client.Object) *stage {
 	}
 	s := &stage{t: t, board: backend.NewBoard(), events: events.NewFakeRecorder(100)}
 	s.client = fixture.Builder(t).WithObjects(append(objects, sb)...).Build()
-	s.reconciler = &bucket.Reconciler{Client: s.client, Board: s.board, Events: s.events}
+	// An inventory of no age lists anew for every pass.
+	s.reconciler = &bucket.Reconciler{
+		Client: s.client, Board: s.board, Events: s.events, Inventory: &bucket.Inventory{Now: time.Now}, Remover: bucket.NewRemover(),
+	}
 	return s
 }
 
@@ -134,10 +138,12 @@ func TestCreate(t *testing.T) {
 	require.NoError(t, s.client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "data-s3"}, &parameters))
 	assert.Equal(t, map[string]string{
 		"AWS_ENDPOINT_URL_S3": "https://s3.d8-system-s3.svc", "AWS_ENDPOINT_URL_STS": "https://sts.d8-system-s3.svc",
-		"AWS_REGION": "us-east-1", "AWS_DEFAULT_REGION": "us-east-1",
+		"AWS_REGION": "system-s3", "AWS_DEFAULT_REGION": "system-s3",
 		"AWS_ROLE_ARN":                "arn:aws:iam::000000000000:role/d8-demo/data",
 		"AWS_WEB_IDENTITY_TOKEN_FILE": "/var/run/secrets/system-s3/token",
 		"AWS_CA_BUNDLE":               "/var/run/secrets/system-s3/ca.crt",
+		"NODE_EXTRA_CA_CERTS":         "/var/run/secrets/system-s3/ca.crt",
+		"RCLONE_CA_CERT":              "/var/run/secrets/system-s3/ca.crt",
 		"BUCKET_NAME":                 sb.Status.BucketName, "ca.crt": fixture.CA,
 	}, parameters.Data)
 	assert.True(t, metav1.IsControlledBy(&parameters, sb))

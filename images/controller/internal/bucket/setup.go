@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/deckhouse/system-s3/images/controller/internal/backend"
+	"github.com/deckhouse/system-s3/images/controller/internal/estate"
 	"github.com/deckhouse/system-s3/lib/api/v1alpha1"
 )
 
@@ -26,7 +27,10 @@ const (
 // Setup adds the reconciler of SystemBuckets and its sweep to the manager.
 func Setup(mgr manager.Manager, board *backend.Board) error {
 	wake := make(chan event.GenericEvent, wakeRoom)
-	reconciler := &Reconciler{Client: mgr.GetClient(), Board: board, Events: mgr.GetEventRecorder("system-s3")}
+	inventory := NewInventory()
+	reconciler := &Reconciler{
+		Client: mgr.GetClient(), Board: board, Events: mgr.GetEventRecorder("system-s3"), Inventory: inventory, Remover: NewRemover(),
+	}
 	err := builder.ControllerManagedBy(mgr).
 		Named("bucket").
 		For(&v1alpha1.SystemBucket{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
@@ -37,9 +41,16 @@ func Setup(mgr manager.Manager, board *backend.Board) error {
 	if err != nil {
 		return fmt.Errorf("set up the reconciler of SystemBuckets: %w", err)
 	}
-	sweep := &Sweep{Client: mgr.GetClient(), Board: board, Wake: wake, Now: time.Now}
+	sweep := &Sweep{Client: mgr.GetClient(), Board: board, Inventory: inventory, Wake: wake, Now: time.Now}
 	if err := mgr.Add(sweep); err != nil {
 		return fmt.Errorf("set up the sweep of SystemBuckets: %w", err)
+	}
+	executor := &Executor{
+		Reader: mgr.GetAPIReader(), Book: &estate.Book{Reader: mgr.GetAPIReader(), Writer: mgr.GetClient()},
+		Board: board, Remover: reconciler.Remover, Now: time.Now,
+	}
+	if err := mgr.Add(executor); err != nil {
+		return fmt.Errorf("set up what removes the data of deleted SystemBuckets: %w", err)
 	}
 	return nil
 }

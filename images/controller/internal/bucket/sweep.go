@@ -18,8 +18,6 @@ import (
 const (
 	// sweepInterval is how old a SystemBucket's use may get.
 	sweepInterval = time.Minute
-	// listPage is how many buckets Garage tells at once. A question about one bucket costs Garage as much as a page.
-	listPage = 500
 	// orphanAge is how long a bucket without a name may wait for somebody to know it.
 	orphanAge = time.Hour
 )
@@ -27,8 +25,9 @@ const (
 // Sweep compares all buckets with all SystemBuckets once a minute, by a few questions instead of one for each, and wakes
 // the reconciler for those that differ. It also wakes everybody when the store changes.
 type Sweep struct {
-	Client client.Reader
-	Board  *backend.Board
+	Client    client.Reader
+	Board     *backend.Board
+	Inventory *Inventory
 	// Wake gets a SystemBucket that has to be looked at.
 	Wake chan<- event.GenericEvent
 	Now  func() time.Time
@@ -56,7 +55,7 @@ func (s *Sweep) Start(ctx context.Context) error {
 
 func (s *Sweep) wakeAll(ctx context.Context) error {
 	var all v1alpha1.SystemBucketList
-	if err := s.Client.List(ctx, &all); err != nil {
+	if err := s.Client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil { // thousands, and only read
 		return fmt.Errorf("list SystemBuckets: %w", err)
 	}
 	for i := range all.Items {
@@ -83,10 +82,10 @@ func (s *Sweep) pass(ctx context.Context) error {
 	defer cancel()
 	// SystemBuckets first: a bucket that is made in between is then merely unknown to the comparison.
 	var all v1alpha1.SystemBucketList
-	if err := s.Client.List(ctx, &all); err != nil {
+	if err := s.Client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil { // thousands, and only read
 		return fmt.Errorf("list SystemBuckets: %w", err)
 	}
-	buckets, err := list(ctx, store.Connection.Admin)
+	buckets, err := s.Inventory.take(ctx, store.Connection)
 	if err != nil {
 		return err
 	}
@@ -100,26 +99,6 @@ func (s *Sweep) pass(ctx context.Context) error {
 		}
 	}
 	return s.removeOrphans(ctx, store.Connection.Admin, orphans(buckets, recorded, s.Now()))
-}
-
-// list reads all buckets of Garage, by id.
-func list(ctx context.Context, admin *garage.Client) (map[string]garage.Bucket, error) {
-	buckets, from := map[string]garage.Bucket{}, ""
-	for {
-		got, err := admin.ListBucketsInfo(ctx, from, listPage)
-		if err != nil {
-			return nil, err
-		}
-		before := len(buckets)
-		for _, bucket := range got {
-			buckets[bucket.ID] = bucket
-			from = bucket.ID
-		}
-		// A page begins with the last bucket of the page before.
-		if len(got) < listPage || len(buckets) == before {
-			return buckets, nil
-		}
-	}
 }
 
 // stale tells whether the status does not say what Garage says, or the bucket is not what it should be.

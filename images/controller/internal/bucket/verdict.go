@@ -56,6 +56,14 @@ func dataLost(before v1alpha1.SystemBucketStatus) verdict {
 		before.StoreID)}
 }
 
+// deleting is the verdict on a bucket whose objects are being deleted.
+func deleting(b garage.Bucket) verdict {
+	if b.Objects == 0 {
+		return no(v1alpha1.ReasonDeleting, "The bucket is being deleted.")
+	}
+	return no(v1alpha1.ReasonDeleting, fmt.Sprintf("The bucket is being deleted: %d objects are left.", b.Objects))
+}
+
 const (
 	nearPercent    = 80 // of a quota
 	reachedPercent = 99 // of the quota by space: less is left than most objects need
@@ -98,6 +106,15 @@ func use(bytes int64) *resource.Quantity {
 		unit *= step
 	}
 	return resource.NewQuantity((bytes+unit-1)/unit*unit, resource.BinarySI)
+}
+
+// limits are quotas as the status tells them.
+func limits(q garage.Quotas) *v1alpha1.SystemBucketQuota {
+	told := &v1alpha1.SystemBucketQuota{MaxObjects: q.MaxObjects}
+	if q.MaxSize != nil {
+		told.Size = resource.NewQuantity(*q.MaxSize, resource.BinarySI)
+	}
+	return told
 }
 
 // quotasOf is the quotas that the spec asks for.

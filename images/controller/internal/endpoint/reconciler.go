@@ -74,12 +74,12 @@ func (r *Reconciler) wish(ctx context.Context) (wish, bool, error) {
 		w.Family = discoveryv1.AddressTypeIPv6
 	}
 	var buckets v1alpha1.SystemBucketList
-	if err := r.Client.List(ctx, &buckets); err != nil {
+	if err := r.Client.List(ctx, &buckets, client.UnsafeDisableDeepCopy); err != nil { // thousands, and only read
 		return w, false, fmt.Errorf("list SystemBuckets: %w", err)
 	}
-	for _, bucket := range buckets.Items {
-		if bucket.Status.BucketName != "" {
-			w.Buckets = append(w.Buckets, bucket.Status.BucketName)
+	for i := range buckets.Items {
+		if name := buckets.Items[i].Status.BucketName; name != "" {
+			w.Buckets = append(w.Buckets, name)
 		}
 	}
 	return w, true, nil

@@ -1,6 +1,6 @@
 // Package leave takes the disabled module out of the cluster without losing anything, and puts back what it took when
 // the module returns. It stops Garage, lets SystemBuckets go, takes the platform's label off what stays and withdraws
-// the module's conditions. It deletes no data and no object but its own Deployment.
+// the module's conditions. It deletes no data and no object but Pods of Garage without an owner and its own Deployment.
 //
 // It is run by Kubernetes, not by the platform's hooks: a purge runs none of those, a restart forgets one that fails, and
 // one that fails holds up the whole platform. So every step looks at what is there, may be killed anywhere and begun

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -13,12 +14,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/deckhouse/system-s3/images/controller/internal/estate"
 	"github.com/deckhouse/system-s3/images/controller/internal/fixture"
 	"github.com/deckhouse/system-s3/images/controller/internal/leave"
 	"github.com/deckhouse/system-s3/images/controller/internal/module"
@@ -26,7 +30,11 @@ import (
 	"github.com/deckhouse/system-s3/lib/names"
 )
 
-const foreignFinalizer = "example.com/other"
+const (
+	foreignFinalizer = "example.com/other"
+	planeUID         = "0b7e1d1c-7a38-4a3c-9c5b-5d7a1c0e2f11"
+	bucketUID        = "6e0d9c35-0b0f-4a3e-9a6e-3f5f0f1f2a3b"
+)
 
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
@@ -48,11 +56,14 @@ func kept(t *testing.T) []client.Object {
 		condition("IsReady"), condition("StorageReady"), condition("PlacementReady"), condition("CapacityReady"), condition("MigrationReady"),
 	}, "status", "conditions"))
 	bucket := &v1alpha1.SystemBucket{ObjectMeta: ours("d8-demo", "data")}
-	bucket.Finalizers = []string{foreignFinalizer, names.Finalizer}
+	bucket.Finalizers, bucket.UID = []string{foreignFinalizer, names.Finalizer}, bucketUID
+	bucket.Status = v1alpha1.SystemBucketStatus{BucketID: "id-in-garage", StoreID: "store"}
 	foreign := &corev1.ConfigMap{ObjectMeta: ours("d8-demo", "data-s3")}
+	set := &appsv1.StatefulSet{ObjectMeta: ours(names.Namespace, "garage-a"), Spec: appsv1.StatefulSetSpec{Replicas: ptr.To(int32(3))}}
+	set.UID = planeUID
 	return []client.Object{
 		&corev1.Namespace{ObjectMeta: ours("", names.Namespace)},
-		&appsv1.StatefulSet{ObjectMeta: ours(names.Namespace, "garage-a"), Spec: appsv1.StatefulSetSpec{Replicas: ptr.To(int32(3))}},
+		set,
 		&appsv1.ControllerRevision{ObjectMeta: ours(names.Namespace, "garage-a-1")},
 		&corev1.Secret{ObjectMeta: ours(names.Namespace, "garage-a"), Data: map[string][]byte{"seed": []byte("s")}},
 		&corev1.ConfigMap{ObjectMeta: ours(names.Namespace, "data-plane")},
@@ -171,6 +182,18 @@ func TestKilledAnywhere(t *testing.T) {
 				}
 				return die() // the change was made, and nobody was there to see it
 			},
+			SubResourcePatch: func(ctx context.Context, api client.Client, sub string, object client.Object, patch client.Patch, o ...client.SubResourcePatchOption) error {
+				if err := api.SubResource(sub).Patch(ctx, object, patch, o...); err != nil {
+					return err
+				}
+				return die()
+			},
+			Create: func(ctx context.Context, api client.WithWatch, object client.Object, o ...client.CreateOption) error {
+				if err := api.Create(ctx, object, o...); err != nil {
+					return err
+				}
+				return die()
+			},
 		}, objects...)
 		_, err := c.pass()
 		if err == nil {
@@ -182,6 +205,7 @@ func TestKilledAnywhere(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, leave.Gone, progress)
 		require.Equal(t, left(), c.state(objects), "killed at call %d", fatal)
+		require.Len(t, c.written(), 1, "killed at call %d", fatal)
 	}
 }
 
@@ -189,6 +213,7 @@ func TestNothingIsDone(t *testing.T) {
 	t.Parallel()
 	running := func(app string, deleted *metav1.Time) *corev1.Pod {
 		pod := &corev1.Pod{ObjectMeta: ours(names.Namespace, app+"-0")}
+		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "garage-a", UID: planeUID, Controller: ptr.To(true)}}
 		pod.Labels[names.AppLabel] = app
 		pod.DeletionTimestamp, pod.Finalizers = deleted, []string{foreignFinalizer}
 		return pod
@@ -220,6 +245,18 @@ func TestNothingIsDone(t *testing.T) {
 			assert.Equal(t, c.stopped, *set.Spec.Replicas == 0, c.reason)
 		})
 	}
+}
+
+// A plane that grows is without its StatefulSet for a moment; nobody may be left to put it back.
+func TestEndsPodsWithoutOwner(t *testing.T) {
+	t.Parallel()
+	objects := slices.DeleteFunc(kept(t), func(o client.Object) bool { return o.GetUID() == planeUID })
+	orphan := &corev1.Pod{ObjectMeta: ours(names.Namespace, "garage-a-0")}
+	c := newCluster(t, interceptor.Funcs{}, append(objects, orphan)...)
+	progress, err := c.pass()
+	require.NoError(t, err)
+	assert.Equal(t, leave.Gone, progress)
+	assert.False(t, c.read(orphan))
 }
 
 // The module may be enabled again between any two calls: nothing is changed from then on.
@@ -260,6 +297,57 @@ func TestNamespaceIsGone(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, leave.Gone, progress, "SystemBuckets elsewhere are let go all the same")
 	assert.Contains(t, c.state(objects)["*v1alpha1.SystemBucket d8-demo/data"], "["+foreignFinalizer+"]")
+}
+
+// written is the list of the buckets that were let go.
+func (c cluster) written() map[types.UID]estate.Entry {
+	c.t.Helper()
+	entries, err := (&estate.Book{Reader: c, Writer: c}).Read(c.t.Context())
+	require.NoError(c.t, err)
+	return entries
+}
+
+// What is let go is written down before, and says that it does not serve.
+func TestLetsBucketsGo(t *testing.T) {
+	t.Parallel()
+	deleted := &v1alpha1.SystemBucket{ObjectMeta: ours("d8-demo", "deleted")}
+	deleted.UID, deleted.DeletionTimestamp, deleted.Finalizers = "deleted", &metav1.Time{Time: now}, []string{names.Finalizer}
+	deleted.Status.BucketID = "half-empty"
+	empty := &v1alpha1.SystemBucket{ObjectMeta: ours("d8-demo", "empty")}
+	empty.UID, empty.Finalizers = "empty", []string{names.Finalizer}
+	objects := append(kept(t), deleted, empty)
+	c := newCluster(t, interceptor.Funcs{}, objects...)
+	_, err := c.pass()
+	require.NoError(t, err)
+	assert.Equal(t, map[types.UID]estate.Entry{
+		bucketUID: {UID: bucketUID, Namespace: "d8-demo", Name: "data", Bucket: "id-in-garage", Store: "store"},
+		"deleted": {UID: "deleted", Namespace: "d8-demo", Name: "deleted", Bucket: "half-empty"},
+	}, c.written(), "one without a bucket has no data")
+	assert.False(t, c.read(deleted), "it was waiting for us only")
+	for _, name := range []string{"data", "empty"} {
+		sb := &v1alpha1.SystemBucket{ObjectMeta: metav1.ObjectMeta{Namespace: "d8-demo", Name: name}}
+		require.True(t, c.read(sb))
+		ready := meta.FindStatusCondition(sb.Status.Conditions, v1alpha1.ConditionReady)
+		require.NotNil(t, ready)
+		assert.Equal(t, metav1.ConditionFalse, ready.Status)
+		assert.Equal(t, v1alpha1.ReasonWaitingForStorage, ready.Reason)
+		assert.Contains(t, ready.Message, "is disabled")
+	}
+}
+
+func TestKeepsTheFinalizerUntilItIsWrittenDown(t *testing.T) {
+	t.Parallel()
+	errRefused := errors.New("refused")
+	c := newCluster(t, interceptor.Funcs{
+		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+			return errRefused
+		},
+	}, kept(t)...)
+	_, err := c.pass()
+	require.ErrorIs(t, err, errRefused)
+	sb := &v1alpha1.SystemBucket{ObjectMeta: metav1.ObjectMeta{Namespace: "d8-demo", Name: "data"}}
+	require.True(t, c.read(sb))
+	assert.Contains(t, sb.Finalizers, names.Finalizer, "its data could be left behind for ever")
 }
 
 func TestSleepingDeploymentStays(t *testing.T) {

@@ -5,11 +5,14 @@ package module
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/deckhouse/system-s3/lib/names"
@@ -44,6 +47,7 @@ func Object() *unstructured.Unstructured {
 // Conditions publishes conditions on the Module.
 type Conditions struct {
 	Client client.Client
+	Events events.EventRecorder
 	Now    func() time.Time
 }
 
@@ -62,6 +66,7 @@ func (c Conditions) Publish(ctx context.Context, conditions []Condition) error {
 	if err != nil {
 		return fmt.Errorf("read the conditions of Module %s: %w", names.Module, err)
 	}
+	before := reasons(present)
 	merged, different := merge(present, conditions, c.Now())
 	if !different {
 		return nil
@@ -74,7 +79,42 @@ func (c Conditions) Publish(ctx context.Context, conditions []Condition) error {
 	if err := c.Client.Status().Update(ctx, changed); err != nil {
 		return fmt.Errorf("write the conditions of Module %s: %w", names.Module, err)
 	}
+	c.announce(object, before, conditions)
 	return nil
+}
+
+// mostNote bounds the text of an event, in bytes: Kubernetes refuses longer ones.
+const mostNote = 1024
+
+// announce makes an event of each condition that has another reason than before: a person who looks later sees what
+// happened in which order.
+func (c Conditions) announce(object *unstructured.Unstructured, before map[string]string, conditions []Condition) {
+	for _, condition := range conditions {
+		if condition.Reason == "" || condition.Reason == before[condition.Type] {
+			continue
+		}
+		kind := corev1.EventTypeNormal
+		if !condition.OK && before[condition.Type] != "" {
+			kind = corev1.EventTypeWarning
+		}
+		note := fmt.Sprintf("%s=%s: %s", condition.Type, status(condition), condition.Message)
+		if len(note) > mostNote {
+			note = strings.ToValidUTF8(note[:mostNote], "")
+		}
+		c.Events.Eventf(object, nil, kind, condition.Reason, "Observe", "%s", note)
+	}
+}
+
+// reasons of the conditions by type.
+func reasons(list []any) map[string]string {
+	found := map[string]string{}
+	for _, each := range list {
+		if m, ok := each.(map[string]any); ok {
+			kind, _ := m["type"].(string)
+			found[kind], _ = m["reason"].(string)
+		}
+	}
+	return found
 }
 
 // merge puts the conditions into the list; false when they are there already.

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/deckhouse/system-s3/images/controller/internal/fixture"
@@ -51,26 +52,30 @@ func TestPublish(t *testing.T) {
 		present []any
 		publish []module.Condition
 		want    []any
+		event   string
 	}{
-		"first": {"the list is empty", nil, storage(true, "Ready"), []any{ours("True", "Ready", now)}},
+		"first": {"the list is empty", nil, storage(true, "Ready"), []any{ours("True", "Ready", now)}, "Normal Ready StorageReady=True: Because."},
 		"beside others": {
 			"conditions of others stay as they are, unknown fields too",
 			[]any{foreign},
 			storage(true, "Ready"),
 			[]any{foreign, ours("True", "Ready", now)},
+			"Normal Ready StorageReady=True: Because.",
 		},
-		"same":          {"nothing changes", []any{ours("True", "Ready", then)}, storage(true, "Ready"), []any{ours("True", "Ready", then)}},
-		"other reason":  {"the time is that of the status", []any{ours("True", "Ready", then)}, storage(true, "Degraded"), []any{ours("True", "Degraded", then)}},
-		"other status":  {"a transition", []any{ours("True", "Ready", then)}, storage(false, "QuorumLost"), []any{ours("False", "QuorumLost", now)}},
-		"no time":       {"the platform requires one", []any{ours("True", "Ready", "")}, storage(true, "Ready"), []any{ours("True", "Ready", now)}},
-		"no opinion":    {"a condition needs a reason", []any{foreign}, storage(false, ""), []any{foreign}},
-		"was overwrote": {"somebody wrote an old copy back", []any{ours("False", "Starting", then)}, storage(true, "Ready"), []any{ours("True", "Ready", now)}},
+		"same":          {"nothing changes", []any{ours("True", "Ready", then)}, storage(true, "Ready"), []any{ours("True", "Ready", then)}, ""},
+		"other reason":  {"the time is that of the status", []any{ours("True", "Ready", then)}, storage(true, "Degraded"), []any{ours("True", "Degraded", then)}, "Normal Degraded StorageReady=True: Because."},
+		"other status":  {"a transition", []any{ours("True", "Ready", then)}, storage(false, "QuorumLost"), []any{ours("False", "QuorumLost", now)}, "Warning QuorumLost StorageReady=False: Because."},
+		"no time":       {"the platform requires one", []any{ours("True", "Ready", "")}, storage(true, "Ready"), []any{ours("True", "Ready", now)}, ""},
+		"no opinion":    {"a condition needs a reason", []any{foreign}, storage(false, ""), []any{foreign}, ""},
+		"not yet":       {"a beginning is no warning", nil, storage(false, "Starting"), []any{ours("False", "Starting", now)}, "Normal Starting StorageReady=False: Because."},
+		"was overwrote": {"somebody wrote an old copy back", []any{ours("False", "Starting", then)}, storage(true, "Ready"), []any{ours("True", "Ready", now)}, "Normal Ready StorageReady=True: Because."},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			kube := fixture.Builder(t).WithObjects(withConditions(t, c.present...)).Build()
-			publisher := module.Conditions{Client: kube, Now: func() time.Time { return second }}
+			recorder := events.NewFakeRecorder(10)
+			publisher := module.Conditions{Client: kube, Events: recorder, Now: func() time.Time { return second }}
 			require.NoError(t, publisher.Publish(t.Context(), c.publish))
 			got := module.Object()
 			require.NoError(t, kube.Get(t.Context(), client.ObjectKeyFromObject(got), got))
@@ -82,6 +87,9 @@ func TestPublish(t *testing.T) {
 			again := module.Object()
 			require.NoError(t, kube.Get(t.Context(), client.ObjectKeyFromObject(again), again))
 			assert.Equal(t, got.GetResourceVersion(), again.GetResourceVersion(), "the second time nothing is written")
+			close(recorder.Events)
+			assert.Equal(t, c.event, <-recorder.Events, "a transition is told once")
+			assert.Empty(t, <-recorder.Events, "a transition is told once")
 		})
 	}
 }
@@ -89,7 +97,7 @@ func TestPublish(t *testing.T) {
 func TestPublishWithoutModule(t *testing.T) {
 	t.Parallel()
 	kube := fixture.Builder(t).Build()
-	require.NoError(t, module.Conditions{Client: kube, Now: time.Now}.Publish(t.Context(), storage(true, "Ready")))
+	require.NoError(t, module.Conditions{Client: kube, Events: events.NewFakeRecorder(1), Now: time.Now}.Publish(t.Context(), storage(true, "Ready")))
 	got := module.Object()
 	assert.True(t, apierrors.IsNotFound(kube.Get(t.Context(), client.ObjectKeyFromObject(got), got)), "it is not ours to make")
 }

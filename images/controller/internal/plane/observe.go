@@ -26,6 +26,10 @@ const (
 	// changeTimeout bounds one change, which waits for a quorum of nodes.
 	changeTimeout = 30 * time.Second
 
+	// patience is how long the scheduler may find no node before it is told: while a volume is being made, or a label has
+	// only just been set, it finds none for a moment.
+	patience = 10 * time.Second
+
 	nodeKeyLength   = 64 // bytes: an ed25519 seed and its public key, which is the node's id
 	publicKeyOffset = 32
 )
@@ -51,14 +55,25 @@ type access struct {
 func (r *Reconciler) readSecrets(ctx context.Context, p plan.Plane) (secrets, error) {
 	var own, serving corev1.Secret
 	key := client.ObjectKey{Namespace: names.Namespace, Name: names.GarageObject(p.ID)}
-	if err := r.Client.Get(ctx, key, &own); err != nil {
-		return secrets{}, fmt.Errorf("read Secret %s: %w", key.Name, err)
+	if err := r.secret(ctx, key, &own); err != nil {
+		return secrets{}, err
 	}
 	key.Name = names.TLSSecret
-	if err := r.Client.Get(ctx, key, &serving); err != nil {
-		return secrets{}, fmt.Errorf("read Secret %s: %w", key.Name, err)
+	if err := r.secret(ctx, key, &serving); err != nil {
+		return secrets{}, err
 	}
 	return parseSecrets(own, string(serving.Data[names.CAKey]), p)
+}
+
+func (r *Reconciler) secret(ctx context.Context, key client.ObjectKey, into *corev1.Secret) error {
+	err := r.Client.Get(ctx, key, into)
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("the Secret %s is not there; Deckhouse makes it with the release of the module", key.Name)
+	}
+	if err != nil {
+		return fmt.Errorf("read Secret %s: %w", key.Name, err)
+	}
+	return nil
 }
 
 // parseSecrets takes from the plane's Secret what the controller needs. Its errors never quote the Secret.
@@ -112,11 +127,25 @@ func (r *Reconciler) replicas(ctx context.Context, p plan.Plane, s secrets) ([]r
 		}
 		each := replica{Ordinal: ordinal, Pod: name, ID: s.nodeIDs[ordinal]}
 		if err == nil {
-			each = describe(each, pod)
+			each = describeRun(describe(each, pod), pod)
+		}
+		if each.ClaimBytes, err = r.claimBytes(ctx, p.ID, ordinal); err != nil {
+			return nil, err
 		}
 		replicas = append(replicas, each)
 	}
 	return replicas, nil
+}
+
+// claimBytes is the capacity of a replica's claim, 0 while there is none.
+func (r *Reconciler) claimBytes(ctx context.Context, plane string, ordinal int) (int64, error) {
+	var claim corev1.PersistentVolumeClaim
+	name := names.GarageClaim(plane, ordinal)
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: names.Namespace, Name: name}, &claim)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return 0, fmt.Errorf("read PersistentVolumeClaim %s: %w", name, err)
+	}
+	return claim.Status.Capacity.Storage().Value(), nil
 }
 
 func describe(r replica, pod corev1.Pod) replica {
@@ -127,7 +156,7 @@ func describe(r replica, pod corev1.Pod) replica {
 		case condition.Type == corev1.PodReady:
 			r.Ready = condition.Status == corev1.ConditionTrue
 		case condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse &&
-			condition.Reason == corev1.PodReasonUnschedulable:
+			condition.Reason == corev1.PodReasonUnschedulable && time.Since(condition.LastTransitionTime.Time) > patience:
 			r.Unschedulable = condition.Message
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -48,13 +49,15 @@ type Reconciler struct {
 
 	imported map[string]string // by plane: the internal key's secret that Garage was seen to have
 	silent   map[string]int    // by plane: passes in a row in which no node answered
+	// proofs by plane. A new leader begins anew, which costs time and risks nothing.
+	proofs map[string]layout.Proof
 }
 
 // New is the reconciler of all planes.
 func New(c client.Client, gateways Gateways, conditions Conditions, board *backend.Board) *Reconciler {
 	return &Reconciler{
 		Client: c, Gateways: gateways, Conditions: conditions, Board: board,
-		imported: map[string]string{}, silent: map[string]int{},
+		imported: map[string]string{}, silent: map[string]int{}, proofs: map[string]layout.Proof{},
 	}
 }
 
@@ -95,10 +98,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 func (r *Reconciler) pass(ctx context.Context, p plan.Plane, previous plan.PlaneState) (outcome, *backend.Connection) {
 	f, a, err := r.observe(ctx, p, previous)
 	if err != nil {
-		o := outcome{facts: f, Problem: err.Error() + "."}
-		return o, nil
+		return outcome{facts: f, Problem: sentence(err)}, nil
 	}
 	o := r.act(ctx, f, a)
+	if o.Rolling, err = r.roll(ctx, f, a); err != nil {
+		o.Rolling = fmt.Sprintf("Replicas cannot be restarted with the present template: %v.", err)
+	}
 	if !o.usable() {
 		return o, nil
 	}
@@ -107,6 +112,11 @@ func (r *Reconciler) pass(ctx context.Context, p plan.Plane, previous plan.Plane
 		Plane: p.ID, Store: keys.StoreID(a.seed), Admin: a.admin, KeyID: id, CA: a.ca,
 		S3: backend.S3(r.Gateways.Address(a.asked.IP).S3, id, secret, a.http),
 	}
+}
+
+func sentence(err error) string {
+	text := err.Error()
+	return strings.ToUpper(text[:1]) + text[1:] + "."
 }
 
 // fellSilent tells whether a store that had answered did not answer for once. One answer that came too late is no loss of
@@ -176,6 +186,8 @@ func interval(outcomes []outcome) time.Duration {
 			next = min(next, nextStep)
 		case !o.usable():
 			next = min(next, waitingInterval)
+		case o.Rolling != "":
+			next = min(next, proofInterval)
 		}
 	}
 	return next

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -26,6 +27,7 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 		Named("plane").
 		Watches(&corev1.ConfigMap{}, all, builder.WithPredicates(predicate.NewPredicateFuncs(isOurConfigMap))).
 		Watches(&corev1.Secret{}, all, builder.WithPredicates(predicate.NewPredicateFuncs(isOurs))).
+		Watches(&appsv1.StatefulSet{}, all, builder.WithPredicates(predicate.NewPredicateFuncs(isOurs))).
 		Watches(&corev1.Pod{}, all, builder.WithPredicates(predicate.NewPredicateFuncs(isGarage))).
 		Watches(module.Object(), all, builder.WithPredicates(predicate.NewPredicateFuncs(isModule))).
 		Complete(r)

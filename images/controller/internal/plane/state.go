@@ -25,12 +25,33 @@ func stateOf(o outcome) plan.PlaneState {
 		state.Problem = o.Step.Message
 	}
 	for _, r := range o.Replicas {
-		space := coarse(r.Space)
-		state.Replicas = append(state.Replicas, plan.ReplicaState{
-			Ordinal: r.Ordinal, Node: r.Node, Up: o.isUp(r), Ready: r.Ready,
-			VolumeBytes: space.Total, VolumeFree: space.Free,
-		})
+		state.Replicas = append(state.Replicas, measured(r, o))
 	}
+	if len(o.Replicas) == 0 { // the pass ended before it saw any
+		for _, before := range o.Previous.Replicas {
+			before.Up, before.Ready = false, false
+			state.Replicas = append(state.Replicas, before)
+		}
+	}
+	return state
+}
+
+// measured is a replica with its volume. A gateway that does not answer for once leaves the last measurement standing:
+// a volume that was full is not taken for an empty one.
+func measured(r replica, o outcome) plan.ReplicaState {
+	state := plan.ReplicaState{Ordinal: r.Ordinal, Node: r.Node, Up: o.isUp(r), Ready: r.Ready}
+	if r.Space.Total == 0 {
+		for _, before := range o.Previous.Replicas {
+			if before.Ordinal == r.Ordinal {
+				state.VolumeBytes, state.VolumeFree = before.VolumeBytes, before.VolumeFree
+				state.Full, state.ClaimBytes = before.Full, before.ClaimBytes
+			}
+		}
+		return state
+	}
+	space := coarse(r.Space)
+	state.VolumeBytes, state.VolumeFree = space.Total, space.Free
+	state.Full, state.ClaimBytes = r.full(), r.ClaimBytes
 	return state
 }
 

@@ -2,6 +2,7 @@ package plane
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/deckhouse/system-s3/lib/layout"
@@ -17,12 +18,17 @@ func storage(p plan.Plan, active *outcome) plan.Verdict {
 	if active == nil {
 		return no(plan.ReasonStarting, "The plan has no active plane yet.")
 	}
+	verdict := plan.Verdict{OK: true, Reason: plan.ReasonReady, Message: "The store serves all requests."}
 	for _, rule := range []func(outcome) (plan.Verdict, bool){blind, quorumLost, layoutFailed, starting, degraded} {
-		if verdict, speaks := rule(*active); speaks {
-			return verdict
+		if told, speaks := rule(*active); speaks {
+			verdict = told
+			break
 		}
 	}
-	return plan.Verdict{OK: true, Reason: plan.ReasonReady, Message: "The store serves all requests."}
+	if active.Rolling != "" {
+		verdict.Message += " " + active.Rolling
+	}
+	return verdict
 }
 
 func no(reason, message string) plan.Verdict { return plan.Verdict{Reason: reason, Message: message} }
@@ -63,9 +69,7 @@ func wayOut(f facts) string {
 	if len(f.homeless()) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(
-		" Give the role node-role.deckhouse.io/system-s3 to %d nodes, add nodes to the tier %s, or set highAvailability: false.",
-		f.Plane.Replicas, f.Plane.Tier)
+	return " Ways out: " + f.Plane.WaysOut() + "."
 }
 
 func starting(o outcome) (plan.Verdict, bool) {
@@ -111,7 +115,7 @@ func absence(f facts) string {
 		case !r.Exists:
 			reasons = append(reasons, r.Pod+" has no Pod")
 		case r.Unschedulable != "":
-			reasons = append(reasons, fmt.Sprintf("%s has no node (%s)", r.Pod, r.Unschedulable))
+			reasons = append(reasons, fmt.Sprintf("%s has no node (%s)", r.Pod, cause(r)))
 		case r.Node == "":
 			reasons = append(reasons, r.Pod+" has no node yet")
 		case f.Garage == nil:
@@ -136,33 +140,44 @@ func placement(p plan.Plan, active *outcome) plan.Verdict {
 		return p.Placement
 	}
 	placed := len(active.Replicas) - len(homeless)
+	have := "have"
+	if placed == 1 {
+		have = "has"
+	}
 	return no(plan.ReasonPlacementBlocked, fmt.Sprintf(
-		"%d replicas are wanted on nodes of their own, %d have one: %s.%s",
-		len(active.Replicas), placed, unschedulable(homeless), wayOut(active.facts)))
+		"%d of %d replicas %s a node with the label %s, each its own; for the others the scheduler finds none: %s.%s",
+		placed, len(active.Replicas), have, active.Plane.NodeLabel, unschedulable(homeless), wayOut(active.facts)))
 }
 
 func unschedulable(homeless []replica) string {
 	told := make([]string, 0, len(homeless))
 	for _, r := range homeless {
-		told = append(told, fmt.Sprintf("%s: %s", r.Pod, strings.TrimSuffix(r.Unschedulable, ".")))
+		told = append(told, r.Pod+": "+cause(r))
 	}
 	return strings.Join(told, "; ")
 }
 
-// leastFree is the share of a volume, in percent, below which it counts as full (SPEC D3).
-const leastFree = 5
+// cause is the first sentence of what the scheduler says; the others are about preemption, which nobody here waits for.
+func cause(r replica) string {
+	first, _, _ := strings.Cut(r.Unschedulable, ". ")
+	return strings.TrimSuffix(first, ".")
+}
 
-// capacity is the verdict of CapacityReady: the planner's, and what is free right now.
+// capacity is the verdict of CapacityReady: the planner's, who hears of a full volume, and of its growth, a moment later
+// than the controller sees it. That moment must not show as a change of mind.
 func capacity(p plan.Plan, active *outcome) plan.Verdict {
-	if !p.Capacity.OK || active == nil {
+	if active == nil || !p.Capacity.OK && p.Capacity.Reason != plan.ReasonExhausted {
 		return p.Capacity
 	}
-	for _, r := range active.Replicas {
-		if r.Space.Total > 0 && r.Space.Free < r.Space.Total/100*leastFree {
-			return no(plan.ReasonExhausted, fmt.Sprintf(
-				"The volume of %s has less than %d %% free. It grows by itself if its StorageClass allows expansion; otherwise delete objects or SystemBuckets.",
-				r.Pod, leastFree))
-		}
+	i := slices.IndexFunc(active.Replicas, replica.full)
+	unknown := slices.ContainsFunc(active.Replicas, func(r replica) bool { return r.Space.Total == 0 })
+	switch {
+	case p.Capacity.OK && i >= 0:
+		return no(plan.ReasonExhausted, "Less than 5 % is free on the volume of "+active.Replicas[i].Pod+
+			": it grows by itself if its StorageClass allows it. Should it not grow soon enough, delete objects.")
+	case !p.Capacity.OK && i < 0 && !unknown:
+		return plan.Verdict{OK: true, Reason: plan.ReasonGrowing, Message: "Volumes grow to " + active.Plane.VolumeSize + "."}
+	default:
+		return p.Capacity
 	}
-	return p.Capacity
 }

@@ -2,8 +2,11 @@ package plane
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/deckhouse/system-s3/images/controller/internal/backend"
 	"github.com/deckhouse/system-s3/lib/garage"
@@ -17,7 +20,7 @@ type told struct{ outcome }
 // healthy is a plane of so many replicas that serves.
 func healthy(replicas int) told {
 	o := outcome{KeyKnown: true, Step: layout.Step{Kind: layout.Steady}}
-	o.Plane = plan.Plane{ID: "a", Role: plan.RoleActive, Replicas: replicas, ReplicationFactor: replicas, Tier: plan.TierMasters, Epoch: 1}
+	o.Plane = plan.Plane{ID: "a", Role: plan.RoleActive, Replicas: replicas, ReplicationFactor: replicas, NodeLabel: plan.MasterNodeLabel, Epoch: 1}
 	o.Previous = plan.PlaneState{ID: "a", Epoch: 1, LayoutVersion: 1, ReplicationFactor: replicas}
 	o.Garage = &view{Up: map[string]bool{}, Health: garage.Health{Status: "healthy"}, Layout: layout.Layout{Version: 1}}
 	for i := range replicas {
@@ -37,7 +40,7 @@ func (o told) down(ordinal int) told { delete(o.Garage.Up, o.Replicas[ordinal].I
 
 func (o told) pending(ordinal int) told {
 	r := &o.Replicas[ordinal]
-	r.Node, r.IP, r.Ready, r.Unschedulable = "", "", false, "no node fits."
+	r.Node, r.IP, r.Ready, r.Unschedulable = "", "", false, "no node fits. preemption: not helpful."
 	return o.down(ordinal)
 }
 
@@ -79,7 +82,7 @@ func TestStorage(t *testing.T) {
 	}{
 		"serves":               {"the quiet case", healthy(3), true, "Ready", "serves all requests"},
 		"one of three is down": {"two of three serve", healthy(3).down(1).health("degraded"), true, "Degraded", "2 of 3 replicas are up: garage-a-b on node node-b is not connected"},
-		"one has no node":      {"its place is told", healthy(3).pending(2).health("degraded"), true, "Degraded", "garage-a-c has no node (no node fits.)"},
+		"one has no node":      {"its place is told", healthy(3).pending(2).health("degraded"), true, "Degraded", "garage-a-c has no node (no node fits)"},
 		"two of three are down": {
 			"no quorum", healthy(3).down(0).down(1).health("unavailable"), false, "QuorumLost",
 			"1 of 3 replicas is up, at least 2 must be",
@@ -94,7 +97,7 @@ func TestStorage(t *testing.T) {
 		},
 		"no place for a new store": {
 			"the way out is told", healthy(3).fresh().pending(1).step(layout.Refuse, "Two of three."), false, "LayoutFailed",
-			"Two of three. Give the role node-role.deckhouse.io/system-s3 to 3 nodes, add nodes to the tier masters, or set highAvailability: false.",
+			"Two of three. Ways out: give the label node-role.deckhouse.io/system-s3 to 3 nodes, add nodes with the label node-role.kubernetes.io/control-plane, or set highAvailability: false in ModuleConfig system-s3.",
 		},
 		"foreign node in the layout": {
 			"no place is missing, so no way out about places", healthy(3).step(layout.Refuse, "A foreign node."), false, "LayoutFailed",
@@ -138,7 +141,7 @@ func TestPlacement(t *testing.T) {
 	o := healthy(3).pending(1).pending(2)
 	got := placement(good(), &o.outcome)
 	assert.Equal(t, "PlacementBlocked", got.Reason)
-	assert.Contains(t, got.Message, "3 replicas are wanted on nodes of their own, 1 have one: garage-a-b: no node fits; garage-a-c: no node fits.")
+	assert.Contains(t, got.Message, "1 of 3 replicas has a node with the label node-role.kubernetes.io/control-plane, each its own; for the others the scheduler finds none: garage-a-b: no node fits; garage-a-c: no node fits. Ways out: ")
 	assert.Contains(t, got.Message, "highAvailability: false")
 }
 
@@ -161,6 +164,16 @@ func TestCapacity(t *testing.T) {
 			assert.Equal(t, c.want, capacity(good(), &o.outcome).Reason, c.reason)
 		})
 	}
+	exhausted := good()
+	exhausted.Capacity = plan.Verdict{Reason: plan.ReasonExhausted, Message: "Full."}
+	filled, roomy := healthy(3).free(1, 10), healthy(3)
+	assert.Equal(t, exhausted.Capacity, capacity(exhausted, &filled.outcome), "the planner has more to say")
+	got := capacity(exhausted, &roomy.outcome)
+	assert.True(t, got.OK, "the planner has not heard yet that there is room again")
+	assert.Equal(t, plan.ReasonGrowing, got.Reason)
+	unseen := healthy(3)
+	unseen.Replicas[1].Space = backend.Space{}
+	assert.Equal(t, exhausted.Capacity, capacity(exhausted, &unseen.outcome), "unknown is not enough")
 	unknown := healthy(1)
 	unknown.Replicas[0].Space = backend.Space{}
 	assert.Equal(t, "Fine", capacity(good(), &unknown.outcome).Reason, "unknown is not full")
@@ -180,6 +193,42 @@ func TestStateRemembers(t *testing.T) {
 	got = stateOf(moving.outcome)
 	assert.Equal(t, 1, got.Epoch, "an epoch counts once its layout is as planned")
 	assert.Equal(t, 3, got.ReplicationFactor)
+}
+
+func TestStateKeepsTheLastMeasurement(t *testing.T) {
+	t.Parallel()
+	o := healthy(1).free(0, 49)
+	o.Replicas[0].ClaimBytes = 1100
+	state := stateOf(o.outcome)
+	assert.Equal(t, plan.ReplicaState{Node: "node-a", Up: true, Ready: true, VolumeBytes: 1000, VolumeFree: 40, Full: true, ClaimBytes: 1100}, state.Replicas[0])
+
+	mute := healthy(1)
+	mute.Previous = state
+	mute.Replicas[0].Space, mute.Replicas[0].ClaimBytes = backend.Space{}, 2200
+	assert.Equal(t, state.Replicas[0], stateOf(mute.outcome).Replicas[0], "full, at the size it had when it was measured")
+
+	blind := told{outcome{Problem: "No Secret."}}
+	blind.Previous = state
+	state.Replicas[0].Up, state.Replicas[0].Ready = false, false
+	assert.Equal(t, state.Replicas, stateOf(blind.outcome).Replicas, "what cannot be seen now is not forgotten")
+
+	grown := healthy(1)
+	grown.Previous, grown.Replicas[0].ClaimBytes = state, 2200
+	after := stateOf(grown.outcome).Replicas[0]
+	assert.False(t, after.Full)
+	assert.Equal(t, int64(2200), after.ClaimBytes)
+}
+
+func TestTheSchedulerMayTakeAMoment(t *testing.T) {
+	t.Parallel()
+	pending := func(since time.Duration) corev1.Pod {
+		return corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "no node fits",
+			LastTransitionTime: metav1.NewTime(time.Now().Add(-since)),
+		}}}}
+	}
+	assert.Empty(t, describe(replica{}, pending(0)).Unschedulable, "its volume may be in the making")
+	assert.Equal(t, "no node fits", describe(replica{}, pending(time.Hour)).Unschedulable)
 }
 
 func TestFreeSpaceIsCoarse(t *testing.T) {

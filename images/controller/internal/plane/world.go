@@ -5,6 +5,9 @@ package plane
 
 import (
 	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/deckhouse/system-s3/images/controller/internal/backend"
 	"github.com/deckhouse/system-s3/lib/garage"
@@ -34,7 +37,21 @@ type replica struct {
 	IP            string
 	Ready         bool
 	Space         backend.Space
+	// Revision is the template's that the Pod was made from; Outdated tells that it is not the present one.
+	Revision string
+	Outdated bool
+	// Trouble is why the Pod is not ready, empty when unknown.
+	Trouble string
+	UID     types.UID
+	// Run names the process of Garage, empty while none runs.
+	Run        string
+	RPCTimeout time.Duration // in force in that process
+	// ClaimBytes is the capacity of the claim, read before Space was measured; 0 while it has none.
+	ClaimBytes int64
 }
+
+// full tells whether the replica's volume has to grow.
+func (r replica) full() bool { return plan.Full(r.Space.Total, r.Space.Free) }
 
 // view is what the one node that is asked tells of its cluster.
 type view struct {
@@ -52,6 +69,8 @@ type outcome struct {
 	KeyKnown bool
 	// Problem is what went wrong in the pass, one sentence; empty when nothing did.
 	Problem string
+	// Rolling is how far the restarts with a changed template are, one sentence; empty when there are none.
+	Rolling string
 }
 
 // usable tells whether buckets can be made and changed.

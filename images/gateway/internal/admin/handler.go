@@ -1,5 +1,6 @@
 // Package admin answers on the gateway's admin port: probes for the kubelet, and, to the bearer of the plane's admin
-// token, the volume's space and Garage's own admin API.
+// token, the volume's space, what the controller pushes (the hold on writes, the revoked rights), and Garage's own admin
+// API.
 package admin
 
 import (
@@ -15,6 +16,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/deckhouse/system-s3/images/gateway/internal/revocation"
 	"github.com/deckhouse/system-s3/images/gateway/internal/volume"
 )
 
@@ -38,14 +40,33 @@ type Idle interface {
 	WaitIdle(ctx context.Context) error
 }
 
+// Space tells the state of the volume.
+type Space interface {
+	Status() (volume.Status, error)
+}
+
+// Revoked takes the list of revoked rights.
+type Revoked interface {
+	Replace(entries []revocation.Entry) error
+}
+
+// Hold makes writes wait.
+type Hold interface {
+	Hold(lasting time.Duration) (writing int)
+	Release()
+	State() (writing int, held time.Duration)
+}
+
 // Config is what the handler works with.
 type Config struct {
 	Token     string   // the plane's admin token
 	Garage    *url.URL // of Garage's admin API
 	Transport http.RoundTripper
-	VolumeDir string // on the volume to measure
 	Readiness Readiness
 	Idle      Idle
+	Hold      Hold
+	Space     Space
+	Revoked   Revoked
 	Log       *zap.Logger
 }
 
@@ -62,7 +83,15 @@ func New(c Config) http.Handler {
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", h.ready)
 	mux.HandleFunc("GET /gateway/v1/drained", h.drained)
-	mux.Handle("GET /gateway/v1/volume", h.authorized(http.HandlerFunc(h.volume)))
+	for pattern, handle := range map[string]http.HandlerFunc{
+		"GET /gateway/v1/volume":  h.volume,
+		"PUT /gateway/v1/revoked": h.revoked,
+		"GET /gateway/v1/hold":    h.holdState,
+		"PUT /gateway/v1/hold":    h.hold,
+		"DELETE /gateway/v1/hold": h.release,
+	} {
+		mux.Handle(pattern, h.authorized(handle))
+	}
 	mux.Handle("/v2/", h.authorized(limited(proxy)))
 	mux.Handle("GET /health", h.authorized(proxy))
 	return mux
@@ -132,19 +161,6 @@ func (h *handler) waitDraining(ctx context.Context) bool {
 		}
 	}
 	return true
-}
-
-func (h *handler) volume(w http.ResponseWriter, _ *http.Request) {
-	space, err := volume.Measure(h.VolumeDir)
-	if err != nil {
-		h.Log.Error("volume cannot be measured", zap.Error(err))
-		answer(w, http.StatusInternalServerError, "the volume cannot be measured")
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	if err := json.NewEncoder(w).Encode(space); err != nil {
-		h.Log.Debug("volume not told", zap.Error(err))
-	}
 }
 
 // unreachable answers in the form of Garage's own admin errors, which its clients parse.

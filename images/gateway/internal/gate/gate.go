@@ -1,37 +1,155 @@
 // Package gate decides whether a request may go on to Garage now, and counts those that are on their way. Every request
-// to Garage passes it, so that whatever holds or refuses writes has one place to do it.
+// to Garage passes it, so that whatever holds or refuses writes has one place to do it: the hold while the store moves
+// to another class, and the guard of the last free space.
 package gate
 
 import (
 	"context"
 	"sync"
+	"time"
 
+	"github.com/deckhouse/system-s3/images/gateway/internal/volume"
 	"github.com/deckhouse/system-s3/lib/access"
 )
 
-// Gate is open to everything until it is closed. Safe for concurrent use.
+// Space keeps room on the volume for a write.
+type Space interface {
+	Admit(length int64) (*volume.Share, error)
+}
+
+// Gate is open to everything until it is told otherwise. Safe for concurrent use.
 type Gate struct {
+	Space Space // nil when room is no matter
+
 	mu      sync.Mutex
 	running int
+	writing int
 	idle    chan struct{} // closed when running gets 0 while someone waits
+	held    chan struct{} // closed when the hold ends; nil when there is none
+	until   time.Time     // when it ends by itself
+	timer   *time.Timer
 }
 
-// Enter admits a request; leave must be called once when it is over. The error is an access.Error.
-func (g *Gate) Enter(_ access.Operation) (leave func(), err error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.running++
-	return sync.OnceFunc(g.leave), nil
+// Pass is a request on its way. It is for one goroutine.
+type Pass struct {
+	gate   *Gate
+	share  *volume.Share
+	writes bool
+	left   bool
 }
 
-func (g *Gate) leave() {
+// Enter admits a request whose body has so many bytes, -1 when nobody knows. It waits while writes are held. Leave must
+// be called when the request is over. The error is an access.Error or the context's.
+func (g *Gate) Enter(ctx context.Context, op access.Operation, length int64) (*Pass, error) {
+	pass := &Pass{gate: g, writes: op.Writes()}
+	if err := g.count(ctx, pass.writes); err != nil {
+		return nil, err
+	}
+	if g.Space == nil || !pass.writes || op.Frees() {
+		return pass, nil
+	}
+	share, err := g.Space.Admit(max(length, 0))
+	if err != nil {
+		pass.Leave()
+		return nil, err
+	}
+	pass.share = share
+	return pass, nil
+}
+
+// count counts the request in as soon as it is not held.
+func (g *Gate) count(ctx context.Context, writes bool) error {
+	for {
+		g.mu.Lock()
+		held := g.held
+		if held == nil || !writes {
+			g.running++
+			if writes {
+				g.writing++
+			}
+			g.mu.Unlock()
+			return nil
+		}
+		g.mu.Unlock()
+		select {
+		case <-held:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// Moved tells that the client has sent so many bytes more. The error, an access.Error, means that the write must end.
+func (p *Pass) Moved(n int64) error { return p.share.Moved(n) }
+
+// Leave ends the pass. A second call does nothing.
+func (p *Pass) Leave() {
+	if p.left {
+		return
+	}
+	p.left = true
+	p.share.Done()
+	g := p.gate
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.running--
+	if p.writes {
+		g.writing--
+	}
 	if g.running == 0 && g.idle != nil {
 		close(g.idle)
 		g.idle = nil
 	}
+}
+
+// Hold makes new writes wait for so long, from now, unless Release comes before. The hold ends by itself, so that a
+// controller that dies stops nobody. It returns how many writes are still on their way.
+func (g *Gate) Hold(lasting time.Duration) (writing int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.held == nil {
+		g.held = make(chan struct{})
+	} else {
+		g.timer.Stop()
+	}
+	held := g.held
+	g.until = time.Now().Add(lasting)
+	g.timer = time.AfterFunc(lasting, func() { g.expire(held) })
+	return g.writing
+}
+
+// Release lets writes in again.
+func (g *Gate) Release() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.open()
+}
+
+// expire ends a hold that was not prolonged while its timer was going off.
+func (g *Gate) expire(held chan struct{}) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.held == held && !time.Now().Before(g.until) {
+		g.open()
+	}
+}
+
+func (g *Gate) open() {
+	if g.held != nil {
+		g.timer.Stop()
+		close(g.held)
+		g.held = nil
+	}
+}
+
+// State tells how many writes are on their way and how long new ones will be held at most, 0 when they are not.
+func (g *Gate) State() (writing int, held time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.held != nil {
+		held = max(time.Until(g.until), 0)
+	}
+	return g.writing, held
 }
 
 // WaitIdle returns when no request is on its way, or with the context's error.

@@ -40,11 +40,19 @@ type listBuckets struct {
 type locationConstraint struct {
 	XMLName xml.Name `xml:"LocationConstraint"`
 	Xmlns   string   `xml:"xmlns,attr"`
+	Region  string   `xml:",chardata"`
 }
 
 type versioningConfiguration struct {
 	XMLName xml.Name `xml:"VersioningConfiguration"`
 	Xmlns   string   `xml:"xmlns,attr"`
+}
+
+// ownershipControls is what AWS says of a bucket whose ACLs mean nothing.
+type ownershipControls struct {
+	XMLName         xml.Name `xml:"OwnershipControls"`
+	Xmlns           string   `xml:"xmlns,attr"`
+	ObjectOwnership string   `xml:"Rule>ObjectOwnership"`
 }
 
 type tagging struct {
@@ -77,8 +85,12 @@ func (x *exchange) answer(op access.Operation) error {
 	switch op.Name {
 	case "ListBuckets":
 		return x.listBuckets(op)
+	case "ListObjects", "ListObjectsV2":
+		x.writeXML(http.StatusOK, x.emptyList(op))
 	case "GetBucketLocation":
-		x.writeXML(http.StatusOK, locationConstraint{Xmlns: namespace})
+		x.writeXML(http.StatusOK, locationConstraint{Xmlns: namespace, Region: x.handler.Region})
+	case "GetBucketOwnershipControls":
+		x.writeXML(http.StatusOK, ownershipControls{Xmlns: namespace, ObjectOwnership: "BucketOwnerEnforced"})
 	case "GetBucketVersioning":
 		x.writeXML(http.StatusOK, versioningConfiguration{Xmlns: namespace})
 	case "GetBucketAcl", "GetObjectAcl":
@@ -105,6 +117,43 @@ func (x *exchange) listBuckets(op access.Operation) error {
 	}
 	x.writeXML(http.StatusOK, list)
 	return nil
+}
+
+// listObjects is a list with nothing in it. Pointers are what only one of the two versions has.
+type listObjects struct {
+	XMLName      xml.Name `xml:"ListBucketResult"`
+	Xmlns        string   `xml:"xmlns,attr"`
+	Name         string
+	Prefix       string
+	Marker       *string
+	StartAfter   string `xml:",omitempty"`
+	Token        string `xml:"ContinuationToken,omitempty"`
+	Delimiter    string `xml:",omitempty"`
+	EncodingType string `xml:",omitempty"`
+	KeyCount     *int
+	MaxKeys      int
+	IsTruncated  bool
+}
+
+// emptyList is the answer to who asks for no key at all.
+func (x *exchange) emptyList(op access.Operation) listObjects {
+	encoded := func(name string) string {
+		if op.Query["encoding-type"] == "" {
+			return op.Query[name]
+		}
+		return strings.ReplaceAll(url.QueryEscape(op.Query[name]), "%2F", "/")
+	}
+	list := listObjects{
+		Xmlns: namespace, Name: x.verified.Bucket, Prefix: encoded("prefix"), StartAfter: encoded("start-after"),
+		Delimiter: encoded("delimiter"), EncodingType: op.Query["encoding-type"], Token: op.Query["continuation-token"],
+	}
+	if op.Name == "ListObjects" {
+		marker := encoded("marker")
+		list.Marker = &marker
+	} else {
+		list.KeyCount = new(int)
+	}
+	return list
 }
 
 func privateACL() accessControlPolicy {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
 	"github.com/deckhouse/system-s3/lib/access"
 	"github.com/deckhouse/system-s3/lib/sigv4"
@@ -48,6 +49,10 @@ func newExchange(h *Handler, w http.ResponseWriter, r *http.Request) *exchange {
 // finish ends what still runs and tells the log.
 func (x *exchange) finish() {
 	x.watchdog.stop()
+	entry := x.handler.Log.Check(x.verdict())
+	if entry == nil {
+		return
+	}
 	fields := []zap.Field{
 		zap.String("requestID", x.id), zap.String("method", x.request.Method), zap.String("operation", x.operation),
 		zap.Int("status", x.out.status), zap.Duration("took", time.Since(x.started)),
@@ -57,19 +62,27 @@ func (x *exchange) finish() {
 	if x.verified != nil {
 		fields = append(fields, zap.String("bucket", x.verified.Bucket))
 		if !x.caller.internal {
-			fields = append(fields, zap.Stringer("subject", x.caller.claims.Subject))
+			// The audit line of STS names the key and its owner by the same words.
+			fields = append(fields, zap.String("key", access.KeyName(x.verified.AccessKeyID)), zap.Stringer("subject", x.caller.claims.Subject))
 		}
 	}
+	if x.failure != nil && !isOrdinary(x.out.status) {
+		fields = append(fields, zap.Error(x.failure))
+	}
+	entry.Write(fields...)
+}
+
+// verdict is how loud the log says what.
+func (x *exchange) verdict() (zapcore.Level, string) {
 	switch {
 	case x.failure == nil || isOrdinary(x.out.status):
-		x.handler.Log.Debug("request", fields...)
+		return zap.DebugLevel, "request"
 	case errors.Is(x.failure, errClientGone):
-		x.handler.Log.Debug("request broken off by the client", append(fields, zap.Error(x.failure))...)
+		return zap.DebugLevel, "request broken off by the client"
 	case isOurs(x.out.status):
-		x.handler.Log.Warn("request failed", append(fields, zap.Error(x.failure))...)
-	default:
-		x.handler.Log.Info("request refused", append(fields, zap.Error(x.failure))...)
+		return zap.WarnLevel, "request failed"
 	}
+	return zap.InfoLevel, "request refused"
 }
 
 // isOrdinary tells the errors that clients ask for all day, such as whether an object is there.
@@ -92,7 +105,6 @@ type errorBody struct {
 	Code      string
 	Message   string
 	Resource  string `xml:",omitempty"`
-	Region    string `xml:",omitempty"`
 	RequestID string `xml:"RequestId"`
 	HostID    string `xml:"HostId"`
 }
@@ -119,7 +131,7 @@ func (x *exchange) writeError(e access.Error) {
 		return
 	}
 	x.writeXML(e.Status, errorBody{
-		Code: e.Code, Message: e.Message, Resource: x.request.URL.Path, Region: e.Region, RequestID: x.id, HostID: x.id,
+		Code: e.Code, Message: e.Message, Resource: x.request.URL.Path, RequestID: x.id, HostID: x.id,
 	})
 }
 

@@ -34,6 +34,11 @@ func staysHere(name string) bool {
 func (x *exchange) forward(op access.Operation) error {
 	ctx, cancel := x.watchdog.guard(x.request.Context())
 	defer cancel(nil)
+	if op.Name == "DeleteObjects" {
+		if err := x.verified.Body.Inspect(access.MaxDeleteDocument, checkDelete); err != nil {
+			return x.broken(ctx, err)
+		}
+	}
 	request, err := x.handler.Signer.Forward(ctx, x.verified, op, x.handler.Now())
 	if err != nil {
 		return err
@@ -57,6 +62,9 @@ func (x *exchange) broken(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), errStalled) {
 		return errTimeout
 	}
+	if refused := (access.Error{}); errors.As(err, &refused) {
+		return refused
+	}
 	if body := x.verified.Body; body != nil {
 		if bodyErr := body.Err(); bodyErr != nil {
 			return fmt.Errorf("read the request body: %w", bodyErr)
@@ -68,19 +76,25 @@ func (x *exchange) broken(ctx context.Context, err error) error {
 	return errors.Join(access.ErrServiceUnavailable, fmt.Errorf("ask Garage: %w", err))
 }
 
-// pass copies a good answer.
-func (x *exchange) pass(ctx context.Context, response *http.Response) error {
+// passHeader copies the header of a good answer.
+func (x *exchange) passHeader(from http.Header) {
 	header := x.out.Header()
-	for name, values := range response.Header {
+	for name, values := range from {
 		if !staysHere(name) {
 			header[name] = values
 		}
 	}
+	x.amend(header)
+}
+
+// pass copies a good answer.
+func (x *exchange) pass(ctx context.Context, response *http.Response) error {
+	x.passHeader(response.Header)
 	x.out.WriteHeader(response.StatusCode)
 	if x.request.Method == http.MethodHead {
 		return nil
 	}
-	readErr, writeErr := pump(x.out, response.Body, x.watchdog)
+	readErr, writeErr := x.pump(response.Body)
 	if readErr == nil && writeErr == nil {
 		return nil
 	}

@@ -11,13 +11,14 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/deckhouse/system-s3/images/gateway/internal/gate"
+	"github.com/deckhouse/system-s3/images/gateway/internal/revocation"
 	"github.com/deckhouse/system-s3/lib/access"
 	"github.com/deckhouse/system-s3/lib/sigv4"
 )
 
 // Config is what the handler works with.
 type Config struct {
-	Region       string
+	Region       string             // what is told to those who ask; signatures for any are accepted
 	Domains      []string           // hosts whose subdomains are buckets
 	Ring         func() access.Ring // the key ring of the moment
 	InternalID   string             // the internal key, by which the controller asks, too
@@ -25,6 +26,7 @@ type Config struct {
 	Signer       *sigv4.Signer
 	Transport    http.RoundTripper // to Garage
 	Gate         *gate.Gate
+	Revoked      *revocation.List
 	STS          http.Handler // gets the form POSTs to the service itself
 	StallTimeout time.Duration
 	Now          func() time.Time
@@ -36,12 +38,13 @@ type Handler struct {
 	Config
 
 	verifier *sigv4.Verifier
+	keys     keys
 }
 
 // New is the handler of the S3 port.
 func New(c Config) *Handler {
 	h := &Handler{Config: c}
-	h.verifier = &sigv4.Verifier{Region: c.Region, Domains: c.Domains, Lookup: h.secretOf}
+	h.verifier = &sigv4.Verifier{Domains: c.Domains, Lookup: h.secretOf}
 	return h
 }
 
@@ -78,8 +81,7 @@ func (h *Handler) secretOf(accessKeyID string) (string, error) {
 	if accessKeyID == h.InternalID {
 		return h.InternalKey, nil
 	}
-	_, secret, err := h.Ring().Verify(accessKeyID, h.Now())
-	return secret, err
+	return h.keys.secretOf(h.Ring(), accessKeyID, h.Now())
 }
 
 // caller is who asks: a consumer with what its key claims, or the controller.
@@ -94,21 +96,12 @@ func (h *Handler) identify(id sigv4.Identity) (caller, error) {
 	if id.AccessKeyID == h.InternalID {
 		return caller{internal: true}, nil
 	}
-	ring := h.Ring()
-	claims, _, err := ring.Verify(id.AccessKeyID, h.Now())
-	if err != nil {
-		return caller{}, err
+	now := h.Now()
+	known, err := h.keys.prove(h.Ring(), id.AccessKeyID, id.SessionToken, now)
+	if err == nil {
+		err = h.Revoked.Check(known.claims, now)
 	}
-	c := caller{claims: claims}
-	if id.SessionToken == "" {
-		return c, nil
-	}
-	session, err := ring.VerifyToken(id.SessionToken, id.AccessKeyID)
-	if err != nil {
-		return c, err
-	}
-	c.session = &session
-	return c, nil
+	return caller{claims: known.claims, session: known.session}, err
 }
 
 // decide tells the operation of a request and whether the caller may do it.
@@ -137,12 +130,21 @@ func (x *exchange) serve() error {
 	if op.Kind == access.Answer {
 		return x.answer(op)
 	}
-	leave, err := x.handler.Gate.Enter(op)
+	pass, err := x.handler.Gate.Enter(x.request.Context(), op, max(x.request.ContentLength, verified.Body.Length()))
 	if err != nil {
-		return err
+		return x.waited(err)
 	}
-	defer leave()
+	defer pass.Leave()
+	x.body.pass = pass
 	return x.forward(op)
+}
+
+// waited tells a client that has left while it waited from one that is refused.
+func (x *exchange) waited(err error) error {
+	if x.request.Context().Err() != nil {
+		return errClientGone
+	}
+	return err
 }
 
 // asError is the S3 error to answer with. What is no S3 error is an accident of our own and not told to strangers.

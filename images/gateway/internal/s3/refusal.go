@@ -14,9 +14,13 @@ import (
 // maxRefusal bounds what is read of Garage's error; real ones have some hundred bytes.
 const maxRefusal = 64 << 10
 
-// quotaPrefixes begin the texts by which Garage's AccessDenied tells that a quota is reached.
-func quotaPrefixes() []string {
-	return []string{"Bucket size quota is reached", "Object quota is reached"}
+// quotaWaysOut are the ways out of a quota, by the beginning of the text by which Garage's AccessDenied tells that it is
+// reached; the text itself names the limit and how full the bucket is.
+func quotaWaysOut() map[string]string {
+	return map[string]string{
+		"Bucket size quota is reached": "Delete objects, or have spec.size of the SystemBucket raised.",
+		"Object quota is reached":      "The bucket holds as many: delete objects, or have spec.maxObjects of the SystemBucket raised.",
+	}
 }
 
 // garageError is Garage's error; it names its own region and path, which are none of the client's business.
@@ -40,13 +44,14 @@ func (x *exchange) refusal(response *http.Response) error {
 	if contentRange := response.Header.Get("Content-Range"); contentRange != "" {
 		x.out.Header().Set("Content-Range", contentRange)
 	}
-	return translate(response.StatusCode, told)
+	return x.amendRefusal(translate(response.StatusCode, told))
 }
 
 // These begin the texts by which Garage tells that what it received is not what was announced.
 const (
 	hashMismatch     = "SHA256 checksum verification failed (from x-amz-content-sha256)"
 	checksumMismatch = "Failed to validate checksum"
+	totalMismatch    = "Failed to validate x-amz-checksum" // of all parts together
 )
 
 // translateDigest gives a mismatch the code that AWS has for it.
@@ -55,7 +60,7 @@ func translateDigest(told garageError) access.Error {
 	switch {
 	case strings.HasPrefix(message, hashMismatch):
 		return access.ErrContentSHA256
-	case strings.HasPrefix(message, checksumMismatch):
+	case strings.HasPrefix(message, checksumMismatch), strings.HasPrefix(message, totalMismatch):
 		return access.Error{Code: "BadDigest", Status: http.StatusBadRequest, Message: "The checksum you specified did not match what we received."}
 	}
 	return access.Error{Code: told.Code, Status: http.StatusBadRequest, Message: message}
@@ -67,9 +72,9 @@ func translate(status int, told garageError) error {
 	switch {
 	case status == http.StatusForbidden:
 		message := strings.TrimPrefix(told.Message, "Forbidden: ")
-		for _, prefix := range quotaPrefixes() {
+		for prefix, wayOut := range quotaWaysOut() {
 			if strings.HasPrefix(message, prefix) {
-				return access.ErrQuota.With(message)
+				return access.ErrQuota.With(strings.TrimSuffix(message, ".") + ". " + wayOut)
 			}
 		}
 		return errors.Join(access.ErrSlowDown, cause)
@@ -81,8 +86,21 @@ func translate(status int, told garageError) error {
 		return errors.Join(access.ErrInternal, cause)
 	case status == http.StatusServiceUnavailable:
 		return errors.Join(access.ErrServiceUnavailable, cause)
+	case status == http.StatusPreconditionFailed:
+		return access.ErrPrecondition
 	case told.Code == "":
-		return access.Error{Code: http.StatusText(status), Status: status, Message: "The storage refused the request."}
+		return wordless(status)
 	}
 	return access.Error{Code: told.Code, Status: status, Message: told.Message}
+}
+
+// wordless is the error of an answer that has a status and no more.
+func wordless(status int) access.Error {
+	switch status {
+	case http.StatusNotFound:
+		return access.ErrNoSuchKey
+	case http.StatusRequestedRangeNotSatisfiable:
+		return access.ErrRange
+	}
+	return access.Error{Code: strings.ReplaceAll(http.StatusText(status), " ", ""), Status: status, Message: "The storage refused the request."}
 }

@@ -34,13 +34,15 @@ func TestGaragesErrorsAreTranslated(t *testing.T) {
 			"the text names the limit",
 			http.StatusForbidden,
 			garageError{"AccessDenied", "Forbidden: Bucket size quota is reached, maximum total size of objects for this bucket: 5. The bucket is already 4 bytes, and this object would add 3 bytes."},
-			access.ErrQuota.With("Bucket size quota is reached, maximum total size of objects for this bucket: 5. The bucket is already 4 bytes, and this object would add 3 bytes."),
+			access.ErrQuota.With("Bucket size quota is reached, maximum total size of objects for this bucket: 5. The bucket is already 4 bytes, and this object would add 3 bytes. " +
+				"Delete objects, or have spec.size of the SystemBucket raised."),
 		},
 		"a quota of objects": {
 			"the text names the limit",
 			http.StatusForbidden,
 			garageError{"AccessDenied", "Forbidden: Object quota is reached, maximum objects for this bucket: 2"},
-			access.ErrQuota.With("Object quota is reached, maximum objects for this bucket: 2"),
+			access.ErrQuota.With("Object quota is reached, maximum objects for this bucket: 2. " +
+				"The bucket holds as many: delete objects, or have spec.maxObjects of the SystemBucket raised."),
 		},
 		"no quorum": {"SDKs repeat", http.StatusServiceUnavailable, garageError{"ServiceUnavailable", "Could not reach quorum of 2"}, access.ErrServiceUnavailable},
 		"an accident": {
@@ -57,6 +59,11 @@ func TestGaragesErrorsAreTranslated(t *testing.T) {
 			garageError{"InvalidDigest", "Invalid digest: Failed to validate checksum for algorithm Crc32"},
 			access.Error{Code: "BadDigest", Status: 400, Message: "The checksum you specified did not match what we received."},
 		},
+		"a wrong checksum of all parts": {
+			"AWS says BadDigest", http.StatusBadRequest,
+			garageError{"InvalidDigest", "Invalid digest: Failed to validate x-amz-checksum-*"},
+			access.Error{Code: "BadDigest", Status: 400, Message: "The checksum you specified did not match what we received."},
+		},
 		"a malformed MD5": {
 			"", http.StatusBadRequest,
 			garageError{"InvalidDigest", "Invalid digest: The Content-MD5 or checksum value that you specified is not valid."},
@@ -64,8 +71,14 @@ func TestGaragesErrorsAreTranslated(t *testing.T) {
 		},
 		"an absent object": {"what concerns the client goes through", http.StatusNotFound, garageError{"NoSuchKey", "Key not found"}, access.Error{Code: "NoSuchKey", Status: 404, Message: "Key not found"}},
 		"an absent object, HEAD": {
-			"", http.StatusNotFound, garageError{}, access.Error{Code: "Not Found", Status: 404, Message: "The storage refused the request."},
+			"", http.StatusNotFound, garageError{}, access.ErrNoSuchKey,
 		},
+		"a precondition, GET": {"Garage says no more than the status", http.StatusPreconditionFailed, garageError{}, access.ErrPrecondition},
+		"a precondition, copy": {
+			"the same words for all", http.StatusPreconditionFailed, garageError{"PreconditionFailed", "something else"}, access.ErrPrecondition,
+		},
+		"a range, HEAD":      {"", http.StatusRequestedRangeNotSatisfiable, garageError{}, access.ErrRange},
+		"any other, no text": {"codes have no spaces", http.StatusMethodNotAllowed, garageError{}, access.Error{Code: "MethodNotAllowed", Status: 405, Message: "The storage refused the request."}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

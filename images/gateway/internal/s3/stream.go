@@ -1,13 +1,15 @@
 package s3
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/deckhouse/system-s3/images/gateway/internal/gate"
+	"github.com/deckhouse/system-s3/images/gateway/internal/wire"
 )
 
 const (
@@ -19,93 +21,18 @@ const (
 	drainTimeout = 5 * time.Second
 )
 
-// errStalled is why a request was given up.
-var errStalled = errors.New("no byte moved for too long")
-
 // errClosed is what the transport gets when it goes on reading a body that is not wanted any more.
 var errClosed = errors.New("the request body is closed")
 
 // buffers are shared by all answers.
-//
-//nolint:gochecknoglobals // a pool is shared by its nature
 var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
-
-// watchdog gives up a request on which no byte has moved for too long. There is no limit on the whole: an upload may
-// take hours as long as it moves.
-type watchdog struct {
-	timeout time.Duration
-	client  *http.ResponseController
-
-	mu      sync.Mutex
-	timer   *time.Timer
-	cancel  context.CancelCauseFunc
-	stopped bool
-}
-
-func newWatchdog(timeout time.Duration, client *http.ResponseController) *watchdog {
-	return &watchdog{timeout: timeout, client: client}
-}
-
-// guard makes the watchdog cancel the context, too, when it barks.
-func (w *watchdog) guard(ctx context.Context) (context.Context, context.CancelCauseFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.cancel = cancel
-	return ctx, cancel
-}
-
-// moved tells that a byte moved, or that one is expected from now on.
-func (w *watchdog) moved() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	switch {
-	case w.stopped:
-	case w.timer == nil:
-		w.timer = time.AfterFunc(w.timeout, w.bark)
-	default:
-		w.timer.Reset(w.timeout)
-	}
-}
-
-// pause stops watching until the next byte: it is Garage's turn, and the transport bounds that.
-func (w *watchdog) pause() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.timer != nil {
-		w.timer.Stop()
-	}
-}
-
-func (w *watchdog) stop() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.stopped = true
-	if w.timer != nil {
-		w.timer.Stop()
-	}
-}
-
-// bark unblocks whatever waits for the client or for Garage.
-func (w *watchdog) bark() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.stopped {
-		return
-	}
-	if w.cancel != nil {
-		w.cancel(errStalled)
-	}
-	past := time.Unix(1, 0)
-	_ = w.client.SetReadDeadline(past)  // a connection that is gone waits for nothing
-	_ = w.client.SetWriteDeadline(past) //
-}
 
 // upload is the client's body as it comes from the wire.
 type upload struct {
 	source   io.ReadCloser
 	watchdog *watchdog
-	expects  bool // the client waits for our leave before it sends
+	pass     *gate.Pass // nil before the request has entered
+	expects  bool       // the client waits for our leave before it sends
 
 	read   atomic.Int64
 	begun  atomic.Bool
@@ -119,12 +46,19 @@ func (u *upload) Read(p []byte) (int, error) {
 		return 0, errClosed
 	}
 	u.begun.Store(true)
-	u.watchdog.moved()
+	u.watchdog.sending.Store(true)
+	u.watchdog.resting.Store(false)
 	n, err := u.source.Read(p)
+	u.watchdog.resting.Store(true) // until more is wanted
+	u.watchdog.moved.Add(int64(n))
 	u.read.Add(int64(n))
+	if u.pass != nil && (err == nil || errors.Is(err, io.EOF)) {
+		if full := u.pass.Moved(int64(n)); full != nil {
+			return n, full
+		}
+	}
 	if err != nil {
 		u.ended.Store(true)
-		u.watchdog.pause()
 	}
 	return n, err
 }
@@ -156,17 +90,19 @@ func (u *upload) drain(w http.ResponseWriter) {
 
 // pump copies the answer, telling the watchdog. The errors of both sides are told apart: an answer that breaks off on
 // Garage's side must not look complete.
-func pump(dst io.Writer, src io.Reader, w *watchdog) (readErr, writeErr error) {
+func (x *exchange) pump(src io.Reader) (readErr, writeErr error) {
 	buffer, _ := buffers.Get().(*[bufferSize]byte)
 	defer buffers.Put(buffer)
+	x.watchdog.sending.Store(false)
+	x.watchdog.resting.Store(false)
+	conn := wire.FromContext(x.request.Context())
 	for {
-		w.moved()
-		n, readErr := src.Read(buffer[:])
+		n, readErr := x.fill(src, buffer[:])
 		if n > 0 {
-			w.moved()
-			if _, writeErr := dst.Write(buffer[:n]); writeErr != nil {
+			if writeErr := writeTogether(conn, x.out, buffer[:n]); writeErr != nil {
 				return nil, writeErr
 			}
+			x.watchdog.moved.Add(int64(n))
 		}
 		if errors.Is(readErr, io.EOF) {
 			return nil, nil
@@ -175,4 +111,22 @@ func pump(dst io.Writer, src io.Reader, w *watchdog) (readErr, writeErr error) {
 			return readErr, nil
 		}
 	}
+}
+
+// fill reads until the buffer is full: few large pieces cost less than many small ones.
+func (x *exchange) fill(src io.Reader, buffer []byte) (n int, err error) {
+	for n < len(buffer) && err == nil {
+		var more int
+		more, err = src.Read(buffer[n:])
+		n += more
+		x.watchdog.moved.Add(int64(more))
+	}
+	return n, err
+}
+
+// writeTogether sends the head of the answer, if it is still to come, together with the first bytes.
+func writeTogether(conn *wire.Conn, dst io.Writer, p []byte) error {
+	conn.Hold()
+	_, err := dst.Write(p)
+	return errors.Join(err, conn.Release())
 }

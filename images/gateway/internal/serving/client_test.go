@@ -17,6 +17,7 @@ import (
 
 	"github.com/deckhouse/system-s3/lib/access"
 	"github.com/deckhouse/system-s3/lib/garage/garagetest"
+	"github.com/deckhouse/system-s3/lib/names"
 )
 
 const testBucket = "d8-test-logs-abcdefghijkl"
@@ -240,6 +241,18 @@ func listsAndDeletes(t *testing.T, client *s3.Client, prefix string) {
 	require.NoError(t, err)
 	require.Len(t, old.CommonPrefixes, 2)
 
+	none, err := client.ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: aws.String(testBucket), Prefix: aws.String(prefix), MaxKeys: aws.Int32(0)})
+	require.NoError(t, err)
+	require.Empty(t, none.Contents)
+	require.False(t, *none.IsTruncated)
+	require.EqualValues(t, 0, *none.MaxKeys)
+	require.Equal(t, prefix, *none.Prefix)
+
+	_, err = client.DeleteObjects(t.Context(), &s3.DeleteObjectsInput{Bucket: aws.String(testBucket), Delete: &types.Delete{
+		Objects: []types.ObjectIdentifier{identifiers[0], {Key: identifiers[1].Key, VersionId: aws.String("3sL4kqtJlcpXroDTDmJ")}},
+	}})
+	requireCode(t, err, "NoSuchVersion")
+	get(t, client, *identifiers[0].Key) // nothing was deleted
 	_, err = client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: aws.String(testBucket), Key: identifiers[0].Key})
 	require.NoError(t, err)
 	deleted, err := client.DeleteObjects(t.Context(), &s3.DeleteObjectsInput{
@@ -256,14 +269,15 @@ func harmlessQuestions(t *testing.T, client *s3.Client, _ string) {
 	require.NoError(t, err)
 	require.Len(t, buckets.Buckets, 1)
 	require.Equal(t, testBucket, *buckets.Buckets[0].Name)
-	_, err = client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: bucket})
+	head, err := client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: bucket})
 	require.NoError(t, err)
+	require.Equal(t, names.Region, aws.ToString(head.BucketRegion))
 	versioning, err := client.GetBucketVersioning(ctx, &s3.GetBucketVersioningInput{Bucket: bucket})
 	require.NoError(t, err)
 	require.Empty(t, versioning.Status)
 	location, err := client.GetBucketLocation(ctx, &s3.GetBucketLocationInput{Bucket: bucket})
 	require.NoError(t, err)
-	require.Empty(t, location.LocationConstraint)
+	require.EqualValues(t, names.Region, location.LocationConstraint)
 	acl, err := client.GetBucketAcl(ctx, &s3.GetBucketAclInput{Bucket: bucket})
 	require.NoError(t, err)
 	require.Len(t, acl.Grants, 1)

@@ -4,7 +4,9 @@ package serving
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
+	"strconv"
 	"time"
 
 	"go.uber.org/zap"
@@ -14,9 +16,10 @@ import (
 
 // Limits of every connection.
 const (
-	headerTimeout = 10 * time.Second
-	idleTimeout   = 5 * time.Minute
-	maxHeader     = 64 << 10
+	idleTimeout = 5 * time.Minute
+	maxHeader   = 64 << 10
+	// adminConnections is for the kubelet, the controller and whoever looks.
+	adminConnections = 256
 )
 
 // Config is where the gateway listens, what it reads and whom it asks. Default fills it for a Garage Pod.
@@ -33,10 +36,16 @@ type Config struct {
 
 	ClusterDomain string // the S3 host is known with and without it
 
-	ReloadPeriod time.Duration // how often the key ring and the certificate are looked at
-	StallTimeout time.Duration // a request on which no byte moves for so long is given up
-	DrainDelay   time.Duration // from the signal to stop until no new connection is accepted
-	DrainTimeout time.Duration // what running requests get from then on
+	PeersPeriod    time.Duration            // how often the gateways of the other replicas are asked for their volumes
+	PeerURL        func(host string) string // URL of the admin port of the gateway on a host
+	ReloadPeriod   time.Duration            // how often the key ring and the certificate are looked at
+	MaxConnections int                      // of the S3 port; idle ones make room for more
+	HeaderTimeout  time.Duration            // what a client gets for the head of a request, and for the handshake before the first
+	GaragePatience time.Duration            // how long requests wait for a Garage that is being restarted
+	AnswerTimeout  time.Duration            // what Garage gets for an answer, or to take a piece of a request
+	StallTimeout   time.Duration            // a request on which too little moves for so long is given up
+	DrainDelay     time.Duration            // from the signal to stop until no new connection is accepted
+	DrainTimeout   time.Duration            // what running requests get from then on
 
 	Now func() time.Time
 	Log *zap.Logger
@@ -55,12 +64,20 @@ func Default() Config {
 		GarageAdmin:   fmt.Sprintf("http://127.0.0.1:%d", names.GarageAdminPort),
 		STS:           names.STSURL,
 		ClusterDomain: "cluster.local",
-		ReloadPeriod:  5 * time.Second,
-		StallTimeout:  time.Minute,
-		DrainDelay:    3 * time.Second,
-		DrainTimeout:  50 * time.Second,
-		Now:           time.Now,
-		Log:           zap.NewNop(),
+		PeersPeriod:   time.Second,
+		PeerURL: func(host string) string {
+			return "https://" + net.JoinHostPort(host, strconv.Itoa(names.GatewayAdminPort))
+		},
+		ReloadPeriod:   5 * time.Second,
+		MaxConnections: 4096,
+		HeaderTimeout:  10 * time.Second,
+		GaragePatience: garagePatience,
+		AnswerTimeout:  answerTimeout,
+		StallTimeout:   time.Minute,
+		DrainDelay:     3 * time.Second,
+		DrainTimeout:   50 * time.Second,
+		Now:            time.Now,
+		Log:            zap.NewNop(),
 	}
 }
 

@@ -1,6 +1,7 @@
 package serving
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -89,12 +90,70 @@ func TestAGarageThatIsAwayIsARetryableError(t *testing.T) {
 	r.stopGarage()
 	for _, try := range []attempt{putting(testBucket), getting(testBucket)} {
 		began := time.Now()
-		requireCode(t, try(t.Context(), client), "ServiceUnavailable")
+		requireCode(t, try(t.Context(), client), "SlowDown")
 		require.Less(t, time.Since(began), 5*time.Second)
 	}
 	cluster.Nodes[0].Start(t)
 	eventually(t, "back", func() bool { return getting(testBucket)(t.Context(), client) == nil })
 }
+
+func TestAGarageThatHangsIsARetryableError(t *testing.T) {
+	cluster := garagetest.Start(t, 1)
+	cluster.CreateBucket(t, testBucket)
+	r := newRig(t, cluster, func(c *Config) { c.AnswerTimeout, c.StallTimeout = time.Second, 300*time.Millisecond })
+	client := r.s3(r.key(testBucket, access.ReadWrite), noRetry)
+	require.NoError(t, putting(testBucket)(t.Context(), client))
+	cluster.Nodes[0].Pause(t)
+	large := func(ctx context.Context, client *s3.Client) error {
+		_, err := client.PutObject(ctx, &s3.PutObjectInput{Bucket: aws.String(testBucket), Key: aws.String("large"), Body: bytes.NewReader(pattern(32 << 20))})
+		return err
+	}
+	for _, try := range []attempt{putting(testBucket), getting(testBucket), large} {
+		ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
+		requireCode(t, try(ctx, client), "SlowDown")
+		cancel()
+	}
+	eventually(t, "not ready", func() bool { return r.readyStatus() == http.StatusServiceUnavailable })
+	eventually(t, "nothing is left running", func() bool { return r.server.gate.Running() == 0 })
+	cluster.Nodes[0].Resume(t)
+	eventually(t, "back", func() bool { return getting(testBucket)(t.Context(), client) == nil })
+}
+
+func TestAGarageThatIsRestartedIsWaitedFor(t *testing.T) {
+	cluster := garagetest.Start(t, 1)
+	cluster.CreateBucket(t, testBucket)
+	r := newRig(t, cluster, func(c *Config) { c.GaragePatience = time.Minute })
+	client := r.s3(r.key(testBucket, access.ReadWrite), noRetry)
+	require.NoError(t, putting(testBucket)(t.Context(), client))
+	cluster.Nodes[0].Kill()
+	results := make(chan error, 2)
+	for _, try := range []attempt{putting(testBucket), getting(testBucket)} {
+		go func() { results <- try(t.Context(), client) }()
+	}
+	eventually(t, "both have come", func() bool { return r.server.gate.Running() == 2 })
+	cluster.Nodes[0].Start(t)
+	require.NoError(t, <-results)
+	require.NoError(t, <-results)
+}
+
+func TestSDKsOutlastAGarageThatIsAway(t *testing.T) {
+	cluster := garagetest.Start(t, 1)
+	cluster.CreateBucket(t, testBucket)
+	r := newRig(t, cluster, nil)
+	key := r.key(testBucket, access.ReadWrite)
+	require.NoError(t, putting(testBucket)(t.Context(), r.s3(key, noRetry)))
+	r.stopGarage()
+	results := make(chan error, 2)
+	for _, try := range []attempt{putting(testBucket), getting(testBucket)} {
+		go func() { results <- try(t.Context(), r.s3(key, patient)) }()
+	}
+	eventually(t, "both were refused", func() bool { return r.logs.FilterMessageSnippet("request failed").Len() >= 2 })
+	cluster.Nodes[0].Start(t)
+	require.NoError(t, <-results)
+	require.NoError(t, <-results)
+}
+
+func patient(o *s3.Options) { o.RetryMaxAttempts = 10 }
 
 func TestALaggingKeyTableIsARetryableError(t *testing.T) {
 	cluster := garagetest.Start(t, 1)
@@ -135,6 +194,8 @@ func TestTheKeyRingAndTheCertificateRotateWhileServing(t *testing.T) {
 	eventually(t, "the new ring is read", func() bool { return getting(testBucket)(t.Context(), fresh) == nil })
 	require.NoError(t, getting(testBucket)(t.Context(), old), "keys in flight go on working")
 
+	open := r.dial()
+	askOn(t, open)
 	cert := r.ca.write(t, r.config.TLSDir)
 	eventually(t, "the new certificate is served", func() bool {
 		conn, err := tls.Dial("tcp", r.server.S3Address(), &tls.Config{RootCAs: r.ca.pool(), ServerName: names.S3Host, MinVersion: tls.VersionTLS12})
@@ -145,6 +206,21 @@ func TestTheKeyRingAndTheCertificateRotateWhileServing(t *testing.T) {
 		return conn.ConnectionState().PeerCertificates[0].SerialNumber.Cmp(cert.SerialNumber) == 0
 	})
 	require.NoError(t, getting(testBucket)(t.Context(), old), "open connections go on")
+	askOn(t, open)
+}
+
+// askOn asks something on a connection that stays open.
+func askOn(t *testing.T, conn *tls.Conn) {
+	t.Helper()
+	_, err := fmt.Fprintf(conn, "GET /%s HTTP/1.1\r\nHost: %s\r\n\r\n", testBucket, names.S3Host)
+	require.NoError(t, err)
+	require.NoError(t, conn.SetReadDeadline(time.Now().Add(waitLimit)))
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	require.NoError(t, err)
+	_, err = io.Copy(io.Discard, response.Body)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusForbidden, response.StatusCode, "nobody has signed")
+	require.False(t, response.Close)
 }
 
 // slowReader gives its bytes only when it is told.

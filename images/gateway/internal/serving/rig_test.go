@@ -172,7 +172,7 @@ func (r *rig) s3(key access.Key, options ...func(*s3.Options)) *s3.Client {
 
 // stopGarage ends Garage, which waits ten seconds for open connections.
 func (r *rig) stopGarage() {
-	r.server.transport.CloseIdleConnections()
+	r.server.closeIdle()
 	http.DefaultClient.CloseIdleConnections()
 	r.cluster.Nodes[0].Stop()
 }

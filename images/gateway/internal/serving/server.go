@@ -18,8 +18,12 @@ import (
 	"github.com/deckhouse/system-s3/images/gateway/internal/admin"
 	"github.com/deckhouse/system-s3/images/gateway/internal/gate"
 	"github.com/deckhouse/system-s3/images/gateway/internal/readiness"
+	"github.com/deckhouse/system-s3/images/gateway/internal/revocation"
 	"github.com/deckhouse/system-s3/images/gateway/internal/s3"
 	"github.com/deckhouse/system-s3/images/gateway/internal/secret"
+	"github.com/deckhouse/system-s3/images/gateway/internal/upstream"
+	"github.com/deckhouse/system-s3/images/gateway/internal/volume"
+	"github.com/deckhouse/system-s3/images/gateway/internal/wire"
 	"github.com/deckhouse/system-s3/lib/access"
 	"github.com/deckhouse/system-s3/lib/garage"
 	"github.com/deckhouse/system-s3/lib/names"
@@ -32,8 +36,10 @@ type Server struct {
 	ring      *secret.Watched[access.Ring]
 	cert      *secret.Watched[tls.Certificate]
 	readiness *readiness.Probe
+	guard     *volume.Guard
 	gate      *gate.Gate
-	transport *http.Transport
+	garage    *upstream.Transport // for consumers' requests
+	transport *http.Transport     // for everything else
 
 	s3, admin port
 }
@@ -55,7 +61,7 @@ func Run(ctx context.Context, c Config) error {
 
 // New reads everything the gateway needs and opens its ports.
 func New(ctx context.Context, c Config) (*Server, error) {
-	upstream, err := c.parseURLs()
+	urls, err := c.parseURLs()
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +69,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{config: c, gate: &gate.Gate{}, transport: garageTransport()}
+	s := &Server{config: c, garage: consumersTransport(urls.s3, c), transport: garageTransport()}
 	if s.ring, err = secret.OpenRing(c.RingFile, c.Log); err != nil {
 		return nil, err
 	}
@@ -77,22 +83,28 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	}
 
 	id, key := access.InternalKey(plane.Seed)
-	signer := &sigv4.Signer{Endpoint: upstream.s3, Region: names.Region, AccessKeyID: id, Secret: key}
-	s.readiness = s.probe(signer, plane.AdminToken)
+	signer := &sigv4.Signer{Endpoint: urls.s3, Region: names.GarageRegion, AccessKeyID: id, Secret: key}
+	client := garage.New(c.GarageAdmin, plane.AdminToken, &http.Client{Transport: s.transport})
+	s.readiness = s.probe(signer, client)
+	peers := newNeighbours(c, client, toSTS.TLSClientConfig.RootCAs, plane.AdminToken)
+	s.guard = &volume.Guard{
+		Measure: func() (volume.Space, error) { return volume.Measure(c.VolumeDir) }, Peers: peers.spaces, Log: c.Log.Named("volume"),
+	}
+	s.gate = &gate.Gate{Space: s.guard}
+	revoked := &revocation.List{}
 	s3Handler := s3.New(s3.Config{
 		Region: names.Region, Domains: c.domains(), Ring: s.ring.Current, InternalID: id, InternalKey: key, Signer: signer,
-		Transport: s.transport, Gate: s.gate, STS: s3.NewSTS(upstream.sts, toSTS, c.Log),
+		Transport: s.garage, Gate: s.gate, Revoked: revoked, STS: s3.NewSTS(urls.sts, toSTS, c.Log),
 		StallTimeout: c.StallTimeout, Now: c.Now, Log: c.Log.Named("s3"),
 	})
 	adminHandler := admin.New(admin.Config{
-		Token: plane.AdminToken, Garage: upstream.admin, Transport: s.transport, VolumeDir: c.VolumeDir,
-		Readiness: s.readiness, Idle: s.gate, Log: c.Log.Named("admin"),
+		Token: plane.AdminToken, Garage: urls.admin, Transport: s.transport, Readiness: s.readiness,
+		Idle: s.gate, Hold: s.gate, Space: s.guard, Revoked: revoked, Log: c.Log.Named("admin"),
 	})
 	return s, s.listen(ctx, s3Handler, adminHandler)
 }
 
-func (s *Server) probe(signer *sigv4.Signer, token string) *readiness.Probe {
-	client := garage.New(s.config.GarageAdmin, token, &http.Client{Transport: s.transport})
+func (s *Server) probe(signer *sigv4.Signer, client *garage.Client) *readiness.Probe {
 	return &readiness.Probe{
 		S3URL: s.config.GarageS3, Transport: s.transport, Signer: signer, Now: s.config.Now,
 		HasLayout: func(ctx context.Context) (bool, error) {
@@ -104,17 +116,17 @@ func (s *Server) probe(signer *sigv4.Signer, token string) *readiness.Probe {
 
 func (s *Server) listen(ctx context.Context, s3Handler, adminHandler http.Handler) error {
 	var err error
-	if s.s3, err = s.open(ctx, s.config.S3Address, s3Handler); err != nil {
+	if s.s3, err = s.open(ctx, s.config.S3Address, s.config.MaxConnections, s3Handler); err != nil {
 		return err
 	}
-	if s.admin, err = s.open(ctx, s.config.AdminAddress, adminHandler); err != nil {
+	if s.admin, err = s.open(ctx, s.config.AdminAddress, adminConnections, adminHandler); err != nil {
 		return errors.Join(err, s.s3.listener.Close())
 	}
 	return nil
 }
 
 // open listens with TLS. HTTP/2 is left out on purpose: a connection per request moves large bodies faster.
-func (s *Server) open(ctx context.Context, address string, handler http.Handler) (port, error) {
+func (s *Server) open(ctx context.Context, address string, connections int, handler http.Handler) (port, error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", address)
 	if err != nil {
@@ -122,20 +134,22 @@ func (s *Server) open(ctx context.Context, address string, handler http.Handler)
 	}
 	protocols := &http.Protocols{}
 	protocols.SetHTTP1(true)
+	secured := &tls.Config{
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			cert := s.cert.Current()
+			return &cert, nil
+		},
+		MinVersion: tls.VersionTLS12,
+		NextProtos: []string{"http/1.1"},
+		// Small first records help interactive pages; here they only cost.
+		DynamicRecordSizingDisabled: true,
+	}
+	wired := wire.Listen(listener, secured, connections)
 	return port{
-		listener: tls.NewListener(listener, &tls.Config{
-			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-				cert := s.cert.Current()
-				return &cert, nil
-			},
-			MinVersion: tls.VersionTLS12,
-			NextProtos: []string{"http/1.1"},
-			// Small first records help interactive pages; here they only cost.
-			DynamicRecordSizingDisabled: true,
-		}),
+		listener: wired,
 		server: &http.Server{
-			Handler: handler, Protocols: protocols,
-			ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+			Handler: handler, Protocols: protocols, ConnContext: wire.Context, ConnState: wired.ConnState,
+			ReadHeaderTimeout: s.config.HeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 			ErrorLog: log.New(serverLog{s.config.Log.Named("http")}, "", 0),
 		},
 	}, nil
@@ -171,6 +185,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	}
 	group.Go(func() error { s.cert.Watch(watching, s.config.ReloadPeriod); return nil })
 	group.Go(func() error { s.ring.Watch(watching, s.config.ReloadPeriod); return nil })
+	group.Go(func() error { s.guard.Watch(watching, s.config.PeersPeriod); return nil })
 	s.config.Log.Info("serving", zap.String("s3", s.S3Address()), zap.String("admin", s.AdminAddress()))
 
 	select {
@@ -179,8 +194,14 @@ func (s *Server) Serve(ctx context.Context) error {
 	}
 	err := s.drain(context.WithoutCancel(ctx))
 	stopWatching()
-	s.transport.CloseIdleConnections()
+	s.closeIdle()
 	return errors.Join(group.Wait(), err)
+}
+
+// closeIdle closes what is open to Garage and not in use.
+func (s *Server) closeIdle() {
+	s.garage.CloseIdleConnections()
+	s.transport.CloseIdleConnections()
 }
 
 func (p port) serve() error {

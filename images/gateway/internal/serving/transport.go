@@ -8,14 +8,18 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"time"
 
+	"github.com/deckhouse/system-s3/images/gateway/internal/upstream"
 	"github.com/deckhouse/system-s3/lib/names"
 )
 
 const (
 	dialTimeout = 2 * time.Second // Garage is on the same machine
+	// garagePatience is how long requests wait for a Garage that is being restarted.
+	garagePatience = 3 * time.Second
 	// answerTimeout is what Garage gets from the last byte of a request to its answer. It is longer than Garage's own
 	// timeout of an RPC, a minute, after which it answers 503 by itself.
 	answerTimeout  = 2 * time.Minute
@@ -26,6 +30,13 @@ const (
 
 	stsTimeout = 20 * time.Second
 )
+
+// consumersTransport carries consumers' requests to Garage.
+func consumersTransport(garage *url.URL, c Config) *upstream.Transport {
+	return &upstream.Transport{
+		Address: garage.Host, DialTimeout: dialTimeout, Patience: c.GaragePatience, AnswerTimeout: c.AnswerTimeout, MaxIdle: idleConns,
+	}
+}
 
 // garageTransport connects to Garage: no compression, so that bytes pass as they are, and enough idle connections that
 // none is made anew under load.

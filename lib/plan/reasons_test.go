@@ -1,0 +1,202 @@
+package plan
+
+import (
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// update rewrites the tables of reasons in the documentation: go test ./lib/plan -update.
+var update = flag.Bool("update", false, "rewrite the tables of reasons in docs")
+
+// explained is a reason as the documentation explains it.
+type explained struct {
+	condition, reason string
+	ok                bool
+	means, do         string
+	meansRU, doRU     string
+}
+
+const (
+	nothing   = "Nothing."
+	nothingRU = "Ничего."
+)
+
+// explanations are all reasons of the conditions on Module/system-s3, in the order of the page.
+var explanations = []explained{
+	{
+		"StorageReady", ReasonReady, true, "The store serves all requests.", nothing,
+		"Хранилище обслуживает все запросы.", nothingRU,
+	},
+	{
+		"StorageReady", ReasonDegraded, true, "The store serves all requests without redundancy: a replica of three is not up.",
+		"Bring back the node that the message names.",
+		"Хранилище обслуживает все запросы, но без избыточности: одна из трёх реплик не работает.", "Верните узел, названный в сообщении.",
+	},
+	{
+		"StorageReady", ReasonWaitingForFirstBucket, false, "There is no SystemBucket yet, so there is no store. Settings may change freely.",
+		nothing, "Ещё нет ни одного SystemBucket, поэтому нет и хранилища. Настройки можно свободно менять.", nothingRU,
+	},
+	{
+		"StorageReady", ReasonNoStorageClass, false, "There are SystemBuckets, but no StorageClass for the volumes.",
+		"Set `storageClass`, or `modules.storageClass` in ModuleConfig `global`, to a class that exists, or make a class the default one.",
+		"SystemBucket есть, но для томов нет StorageClass.",
+		"Укажите существующий класс в `storageClass` или в `modules.storageClass` ModuleConfig `global` либо сделайте какой-нибудь класс классом по умолчанию.",
+	},
+	{
+		"StorageReady", ReasonStarting, false, "The store is being made or is coming up; the message says what it waits for.",
+		"Wait; if it lasts, look at what the message names.",
+		"Хранилище создаётся или запускается; в сообщении сказано, чего оно ждёт.", "Подождите; если это затянулось, проверьте то, что названо в сообщении.",
+	},
+	{
+		"StorageReady", ReasonLayoutFailed, false, "A new store cannot start: Garage accepts no layout with fewer nodes than copies, or refuses it for the reason in the message.",
+		"One of the ways out in the message.",
+		"Новое хранилище не может запуститься: Garage не принимает раскладку, в которой узлов меньше, чем копий, либо отклоняет её по причине из сообщения.",
+		"Один из выходов, названных в сообщении.",
+	},
+	{
+		"StorageReady", ReasonQuorumLost, false, "Fewer replicas are up than reads and writes need: two of three, or the only one. The store is unavailable, its data is where it was.",
+		"Bring back the nodes that the message names.",
+		"Работает меньше реплик, чем нужно для чтения и записи: двух из трёх или единственной. Хранилище недоступно, данные остаются на месте.",
+		"Верните узлы, названные в сообщении.",
+	},
+	{
+		"StorageReady", ReasonStateUnreadable, false, "Something that was decided once, such as the secrets of the store, exists and cannot be read, or is gone. The store is left as it is.",
+		"Put the named object back from a backup.",
+		"То, что было решено однажды (например, секреты хранилища), существует, но не читается, либо исчезло. Хранилище остаётся как есть.",
+		"Восстановите названный объект из резервной копии.",
+	},
+	{
+		"PlacementReady", ReasonPlaced, true, "Each replica has a node of its own.", nothing,
+		"У каждой реплики есть свой узел.", nothingRU,
+	},
+	{
+		"PlacementReady", ReasonPlacementBlocked, false, "The tier has fewer nodes than there are replicas, or the scheduler refuses some of them. The replicas that have a node run, the others are Pending.",
+		"Give the label `node-role.deckhouse.io/system-s3` to as many nodes as the message says, add nodes to the tier, or set `highAvailability: false`.",
+		"В ступени меньше узлов, чем реплик, либо планировщик не пускает на них реплики. Реплики, которым хватило узлов, работают, остальные в состоянии Pending.",
+		"Назначьте метку `node-role.deckhouse.io/system-s3` стольким узлам, сколько названо в сообщении, добавьте узлы в ступень или задайте `highAvailability: false`.",
+	},
+	{
+		"CapacityReady", ReasonEnough, true, "The volumes are as large as they have to be.", nothing,
+		"Тома такого размера, как нужно.", nothingRU,
+	},
+	{
+		"CapacityReady", ReasonGrowing, true, "The volumes grow, one after the other, while the store is used.", nothing,
+		"Тома увеличиваются по одному, хранилище при этом работает.", nothingRU,
+	},
+	{
+		"CapacityReady", ReasonExhausted, false, "Less than 5 % of a volume is free. Volumes grow by a step of 5 GiB, and by the next one if that is not enough.",
+		"Wait; delete objects if the volumes do not grow soon enough.",
+		"На томе свободно меньше 5 %. Тома увеличиваются на шаг в 5 ГиБ и, если этого мало, на следующий.",
+		"Подождите; если тома растут недостаточно быстро, удалите объекты.",
+	},
+	{
+		"CapacityReady", ReasonExpansionNotAllowed, false, "Volumes have to grow and their StorageClass does not allow it, or does not exist any more. Before a volume is full, uploads are refused with `InsufficientStorage` (507); reads and deletes go on.",
+		"Allow it with `allowVolumeExpansion: true` if the storage can do it, lower the sizes of SystemBuckets, or delete objects.",
+		"Тома должны вырасти, но StorageClass этого не разрешает либо его больше нет. Прежде чем том заполнится, загрузки начнут отклоняться с `InsufficientStorage` (507); чтение и удаление работают.",
+		"Разрешите рост через `allowVolumeExpansion: true`, если хранилище это умеет, уменьшите размеры SystemBucket или удалите объекты.",
+	},
+	{
+		"CapacityReady", ReasonExpansionFailed, false, "The StorageClass allows growth and its storage fails to do it; the message has its own words. It is tried again.",
+		"Make room in that storage, lower the sizes of SystemBuckets, or delete objects.",
+		"StorageClass разрешает рост, но его хранилище не справляется; его слова приведены в сообщении. Попытки повторяются.",
+		"Освободите место в этом хранилище, уменьшите размеры SystemBucket или удалите объекты.",
+	},
+	{
+		"MigrationReady", ReasonNotNeeded, true, "The store has the replicas and the StorageClass that are asked for.", nothing,
+		"У хранилища то число реплик и тот StorageClass, которые заданы.", nothingRU,
+	},
+	{
+		"MigrationReady", ReasonBlocked, false, "Another number of replicas or another StorageClass is asked for than the store was made with. The message names the setting that asks for it; the store goes on as it is.",
+		"Set it back, or leave it.",
+		"Заданы другое число реплик или другой StorageClass, чем те, с которыми хранилище создано. В сообщении названа настройка; хранилище работает как прежде.",
+		"Верните настройку или оставьте как есть.",
+	},
+}
+
+// later are reasons that have a name already and that nothing tells yet.
+var later = []string{ReasonReplicaPinned, ReasonRelocating, ReasonCopying, ReasonVerifying, ReasonSwitching, ReasonFinished}
+
+// declared are the values of the constants Reason... of this package.
+func declared(t *testing.T) []string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "plan.go", nil, 0)
+	require.NoError(t, err)
+	var found []string
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || len(spec.Values) != 1 || !strings.HasPrefix(spec.Names[0].Name, "Reason") {
+			return true
+		}
+		value, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+		require.NoError(t, err)
+		found = append(found, value)
+		return true
+	})
+	return found
+}
+
+func TestEveryReasonIsExplained(t *testing.T) {
+	all := append([]string{}, later...)
+	known := map[string]bool{}
+	for _, e := range explanations {
+		all = append(all, e.reason)
+		known[fmt.Sprint(e.condition, e.reason, e.ok)] = true
+	}
+	require.ElementsMatch(t, declared(t), all, "explain the reason in reasons_test.go")
+	forAnyStory(t, func(t *testing.T, _ *rand.Rand, s story) {
+		p := s.decide()
+		for condition, v := range map[string]Verdict{
+			"StorageReady": p.Storage, "PlacementReady": p.Placement, "CapacityReady": p.Capacity, "MigrationReady": p.Migration,
+		} {
+			require.True(t, known[fmt.Sprint(condition, v.Reason, v.OK)], "%s %+v", condition, v)
+		}
+	})
+}
+
+// table is what the page shows between its marks.
+func table(head string, row func(explained) (means, do string)) string {
+	var b strings.Builder
+	b.WriteString(head)
+	for _, e := range explanations {
+		status := "False"
+		if e.ok {
+			status = "True"
+		}
+		means, do := row(e)
+		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s | %s |\n", e.condition, e.reason, status, means, do)
+	}
+	return b.String()
+}
+
+func TestDocumentationKnowsTheReasons(t *testing.T) {
+	const begin, end = "<!-- reasons: written by `go test ./lib/plan -update` -->\n\n", "\n<!-- /reasons -->"
+	pages := map[string]string{
+		"../../docs/DATA_PLANE.md": table("| condition | reason | status | what it means | what to do |\n|---|---|---|---|---|\n",
+			func(e explained) (string, string) { return e.means, e.do }),
+		"../../docs/DATA_PLANE.ru.md": table("| условие | причина | статус | что это значит | что делать |\n|---|---|---|---|---|\n",
+			func(e explained) (string, string) { return e.meansRU, e.doRU }),
+	}
+	for path, want := range pages {
+		page, err := os.ReadFile(path)
+		require.NoError(t, err)
+		before, rest, found := strings.Cut(string(page), begin)
+		require.True(t, found, "%s has no place for the table", path)
+		got, after, found := strings.Cut(rest, end)
+		require.True(t, found, "%s has no end of the table", path)
+		if *update {
+			require.NoError(t, os.WriteFile(path, []byte(before+begin+want+end+after), 0o644))
+			continue
+		}
+		require.Equal(t, want, got, "the table is stale: go test ./lib/plan -update")
+	}
+}
