@@ -91,3 +91,22 @@ func Print(out io.Writer, rows []Row) error {
 	fmt.Fprintln(out, "\n"+strings.Join(slices.Compact(sentences), "\n")) //nolint:errcheck // as the table
 	return failed
 }
+
+// Example is what came of a program of the page Access.
+type Example struct {
+	Language string
+	Trouble  error
+}
+
+// PrintExamples writes a line for each example. The error is ErrFailed when one had trouble.
+func PrintExamples(out io.Writer, examples []Example) error {
+	var failed error
+	for _, example := range examples {
+		verdict := "ok"
+		if example.Trouble != nil {
+			verdict, failed = "FAIL: "+example.Trouble.Error(), ErrFailed
+		}
+		fmt.Fprintf(out, "the page's example in %s: %s\n", example.Language, verdict) //nolint:errcheck // as the matrix
+	}
+	return failed
+}

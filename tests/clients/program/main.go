@@ -61,6 +61,10 @@ func open(ctx context.Context, name string, p trial.Parameters) (trial.Client, e
 		return tool.AWS(p), nil
 	case "rclone":
 		return tool.Rclone(p), nil
+	case "restic":
+		return tool.Restic(ctx, p)
+	case "registry":
+		return tool.Registry(ctx, p)
 	default:
 		return trial.Client{}, fmt.Errorf("client %q: %w", name, errUsage)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/feature/s3/manager"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -25,8 +26,8 @@ type sdk struct {
 	bucket      string
 }
 
-func load(ctx context.Context, bucket string, pathStyle bool) (*sdk, error) {
-	loaded, err := config.LoadDefaultConfig(ctx)
+func load(ctx context.Context, bucket string, pathStyle bool, more ...func(*config.LoadOptions) error) (*sdk, error) {
+	loaded, err := config.LoadDefaultConfig(ctx, more...)
 	if err != nil {
 		return nil, fmt.Errorf("load the default configuration: %w", err)
 	}
@@ -143,11 +144,17 @@ func (s *sdk) signPut(ctx context.Context, key string) (string, error) {
 	return signed.URL, nil
 }
 
+// patient is for the preparation only: a machine so busy that a request outlives a key of seconds is no finding there.
+func patient() aws.Retryer {
+	const attempts = 10
+	return retry.AddWithErrorCodes(retry.AddWithMaxAttempts(retry.NewStandard(), attempts), "ExpiredToken")
+}
+
 // Seed stores what the clients list and delete: p.Listed objects below list/ and p.Many below many/ of each prefix. It
 // returns how long a key lives.
 func Seed(ctx context.Context, p trial.Parameters, prefixes []string) (time.Duration, error) {
 	const parallel = 16
-	s, err := load(ctx, p.Bucket, false)
+	s, err := load(ctx, p.Bucket, false, config.WithRetryer(patient))
 	if err != nil {
 		return 0, err
 	}

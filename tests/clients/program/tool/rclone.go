@@ -3,7 +3,6 @@ package tool
 import (
 	"bytes"
 	"context"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -23,7 +22,6 @@ func rcloneSettings() []string {
 		"RCLONE_CONFIG=", // none
 		"RCLONE_CONFIG_S3_TYPE=s3", "RCLONE_CONFIG_S3_PROVIDER=Other", "RCLONE_CONFIG_S3_ENV_AUTH=true",
 		"RCLONE_S3_NO_CHECK_BUCKET=true",
-		"RCLONE_CA_CERT=" + os.Getenv("AWS_CA_BUNDLE"), // the SDK reads that for STS only
 	}
 }
 
