@@ -19,7 +19,7 @@ import (
 )
 
 // chaosLength is how long the clients work while parts of the store are taken away.
-const chaosLength = 100 * time.Second
+const chaosLength = 80 * time.Second
 
 // survives lets clients work while the controller, gateways and Garage are taken away one after another.
 func (s *story) survives(t *testing.T) {

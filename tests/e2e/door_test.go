@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -31,6 +32,8 @@ import (
 type door struct {
 	http   *http.Client
 	ledger *ledger
+	hosts  map[string]string // host -> address, or only its IP
+	region string
 }
 
 func (s *story) door(t *testing.T) door {
@@ -47,49 +50,66 @@ func (s *story) door(t *testing.T) door {
 		require.NoError(t, site.Admin.Get(t.Context(), client.ObjectKey{Namespace: names.Namespace, Name: service}, object))
 		hosts[host] = object.Spec.ClusterIP
 	}
+	return s.doorTo(pool, hosts)
+}
+
+func (s *story) doorTo(pool *x509.CertPool, hosts map[string]string) door {
 	dialer := &net.Dialer{Timeout: 10 * time.Second}
-	return door{ledger: s.ledger, http: &http.Client{
+	return door{ledger: s.ledger, hosts: hosts, region: cmp.Or(s.region, names.Region), http: &http.Client{
 		Timeout: shortLimit,
 		Transport: &http.Transport{
 			TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12},
 			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-				host, port, err := net.SplitHostPort(address)
+				address, err := place(hosts, address)
 				if err != nil {
-					return nil, fmt.Errorf("dial: %w", err)
+					return nil, err
 				}
-				for suffix, ip := range hosts {
-					if host == suffix || strings.HasSuffix(host, "."+suffix) {
-						return dialer.DialContext(ctx, network, net.JoinHostPort(ip, port))
-					}
-				}
-				return nil, fmt.Errorf("dial: nothing of the store is called %s", host)
+				return dialer.DialContext(ctx, network, address)
 			},
 		},
 	}}
 }
 
+// place is where a host is found, its subdomains too.
+func place(hosts map[string]string, address string) (string, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", fmt.Errorf("dial: %w", err)
+	}
+	for suffix, to := range hosts {
+		switch {
+		case host != suffix && !strings.HasSuffix(host, "."+suffix):
+		case strings.Contains(to, ":"):
+			return to, nil
+		default:
+			return net.JoinHostPort(to, port), nil
+		}
+	}
+	return "", fmt.Errorf("dial: nothing of the store is called %s", host)
+}
+
 // token is a new token of a ServiceAccount, not bound to a Pod.
-func (d door) token(ctx context.Context, account, audience string) (string, error) {
+func (d door) token(ctx context.Context, i identity) (string, error) {
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
-		Audiences: []string{audience}, ExpirationSeconds: ptr.To(int64(600)),
+		Audiences: []string{i.audience}, ExpirationSeconds: ptr.To(int64(600)),
 	}}
-	answer, err := site.Typed.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, account, request, metav1.CreateOptions{})
+	answer, err := site.Typed.CoreV1().ServiceAccounts(cmp.Or(i.namespace, namespace)).CreateToken(ctx, i.account, request, metav1.CreateOptions{})
 	if err != nil {
 		return "", fmt.Errorf("request token: %w", err)
 	}
-	d.ledger.note("a token of "+account, answer.Status.Token)
+	d.ledger.note("a token of "+i.account, answer.Status.Token)
 	return answer.Status.Token, nil
 }
 
 // identity is where an SDK would read a token from a file.
 type identity struct {
-	door              door
-	account, audience string
+	door                         door
+	account, audience, namespace string // the namespace is the tests' unless another is named
 }
 
 // GetIdentityToken implements stscreds.IdentityTokenRetriever.
 func (i identity) GetIdentityToken() ([]byte, error) {
-	token, err := i.door.token(context.Background(), i.account, i.audience)
+	token, err := i.door.token(context.Background(), i)
 	return []byte(token), err
 }
 
@@ -107,7 +127,7 @@ func (d door) provider(role string, tokens stscreds.IdentityTokenRetriever) aws.
 // providerAt asks the STS endpoint at the address.
 func (d door) providerAt(url, role string, tokens stscreds.IdentityTokenRetriever) aws.CredentialsProvider {
 	client := sts.New(sts.Options{
-		BaseEndpoint: aws.String(url), Region: names.Region, HTTPClient: d.http, RetryMaxAttempts: 1,
+		BaseEndpoint: aws.String(url), Region: d.region, HTTPClient: d.http, RetryMaxAttempts: 1,
 	})
 	inner := stscreds.NewWebIdentityRoleProvider(client, role, tokens)
 	return aws.CredentialsProviderFunc(func(ctx context.Context) (aws.Credentials, error) {
@@ -128,7 +148,7 @@ func (d door) of(account, bucket, suffix string) aws.CredentialsProvider {
 // s3 is a client in the SDK's default style: the bucket is part of the host. It never repeats a request by itself.
 func (d door) s3(provider aws.CredentialsProvider) *s3.Client {
 	return s3.New(s3.Options{
-		BaseEndpoint: aws.String(names.S3URL), Region: names.Region, HTTPClient: d.http, Credentials: provider,
+		BaseEndpoint: aws.String(names.S3URL), Region: d.region, HTTPClient: d.http, Credentials: provider,
 		Retryer: aws.NopRetryer{},
 	})
 }

@@ -44,6 +44,7 @@ func TestLeaving(t *testing.T) {
 	}{
 		{name: "a store with an object", play: s.begins, rest: true},
 		{name: "who may touch SystemBuckets", play: s.limitsRights},
+		{name: "a namespace loses its label", play: s.losesLabel},
 		{name: "disabling without confirmation is refused", play: s.refusesToLeave, rest: true},
 		{name: "disabling stops the store and keeps it", play: s.leaves, rest: true},
 		{name: "a SystemBucket can be deleted without the module", play: s.deletesWhileAway},
@@ -52,6 +53,8 @@ func TestLeaving(t *testing.T) {
 		{name: "the leaver is killed again and again", play: s.survivesKills, rest: true},
 		{name: "enabled again while it leaves", play: s.changesItsMind, rest: true},
 		{name: "disabled while a bucket is being deleted", play: s.leavesInADeletion, rest: true},
+		{name: "the data of what was deleted meanwhile is deleted", play: s.deletesWhatIsLeft},
+		{name: "enabled with other settings, and edited by hand meanwhile", play: s.returnsElsewhere, rest: true},
 		{name: "an administrator deletes the disabled store", play: s.isDeleted, rest: true},
 		{name: "enabled later it starts empty and says so", play: s.startsEmpty, rest: true},
 	}
@@ -69,6 +72,9 @@ type leaving struct {
 	content []byte
 	kept    map[string]string // what must never change, by name
 	lost    bool              // an earlier run has deleted the store of this very SystemBucket
+	after   func(*testing.T)  // what a moment has to check after the return
+	renewed string            // what a growth makes anew, by name: the one thing of kept that may change
+	orphans map[string]string // ids in Garage of buckets whose SystemBuckets were deleted while nobody looked, by name
 }
 
 // begins makes a store with an object in it, whatever was there before.
@@ -147,7 +153,7 @@ func (s *leaving) leaves(t *testing.T) {
 	require.NoError(t, site.Admin.Get(t.Context(), mainKey(), foreign))
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":["example.com/other","`+names.Finalizer+`"]}}`))
 	require.NoError(t, site.Admin.Patch(t.Context(), foreign, patch))
-	newBucket(t, "spare", "100Mi")
+	s.fillsSpare(t)
 	require.NoError(t, site.Disable(t.Context()))
 	s.hasLeft(t)
 	require.NoError(t, site.Admin.Get(t.Context(), mainKey(), foreign))
@@ -159,12 +165,23 @@ func (s *leaving) leaves(t *testing.T) {
 	s.hasLeft(t)
 }
 
+// isSame checks that what must never change has not.
+func (s *leaving) isSame(t *testing.T, what string) {
+	t.Helper()
+	now := keptFacts(t)
+	if s.renewed != "" {
+		delete(now, s.renewed)
+		delete(s.kept, s.renewed)
+	}
+	require.Equal(t, s.kept, now, what)
+}
+
 // hasLeft waits until leaving has ended and checks everything that it promises.
 func (s *leaving) hasLeft(t *testing.T) {
 	t.Helper()
 	ctx := t.Context()
 	require.NoError(t, site.Await(ctx, stage.Wish{What: "leaving to end", Limit: moduleLimit, Look: leavingEnded}))
-	require.Equal(t, s.kept, keptFacts(t), "what the store is made of")
+	s.isSame(t, "what the store is made of")
 	labelled, err := labelledObjects(ctx)
 	require.NoError(t, err)
 	require.Empty(t, labelled, "objects with the platform's label")
@@ -180,6 +197,10 @@ func (s *leaving) hasLeft(t *testing.T) {
 	require.NoError(t, site.Admin.List(ctx, buckets))
 	for i := range buckets.Items {
 		require.NotContains(t, buckets.Items[i].Finalizers, names.Finalizer)
+		ready := meta.FindStatusCondition(buckets.Items[i].Status.Conditions, v1alpha1.ConditionReady)
+		require.NotNil(t, ready)
+		require.Equal(t, v1alpha1.ReasonWaitingForStorage, ready.Reason, "nobody believes that a stopped store serves")
+		require.Contains(t, ready.Message, "is disabled")
 	}
 	connection := client.ObjectKey{Namespace: namespace, Name: names.ConnectionConfigMap(mainBucket)}
 	require.NoError(t, site.Admin.Get(ctx, connection, &corev1.ConfigMap{}), "H3: it stays beside its SystemBucket")
@@ -202,14 +223,6 @@ func leavingEnded(ctx context.Context) (bool, string, error) {
 	return store.Labels[names.HeritageLabel] == "", "the label is still on the namespace", client.IgnoreNotFound(err)
 }
 
-func (s *leaving) deletesWhileAway(t *testing.T) {
-	spare := &v1alpha1.SystemBucket{}
-	spare.Namespace, spare.Name = namespace, "spare"
-	require.NoError(t, site.Admin.Delete(t.Context(), spare))
-	require.NoError(t, site.Await(t.Context(), stage.Wish{What: "the SystemBucket to go", Limit: shortLimit, Look: absent(
-		client.ObjectKeyFromObject(spare), &v1alpha1.SystemBucket{})}))
-}
-
 func (s *leaving) returns(t *testing.T) {
 	require.NoError(t, site.Configure(t.Context(), true, nil))
 	s.hasReturned(t)
@@ -222,7 +235,7 @@ func (s *leaving) hasReturned(t *testing.T) {
 	require.NoError(t, site.AwaitCondition(ctx, storeLimit, storageReady, plan.ReasonReady))
 	require.NoError(t, awaitHealth(ctx))
 	s.readsBack(t)
-	require.Equal(t, s.kept, keptFacts(t), "the same store, CA, key ring and nodes")
+	s.isSame(t, "the same store, CA, key ring and nodes")
 	require.NoError(t, site.Await(ctx, stage.Wish{What: "labels and finalizers to return", Limit: 2 * shortLimit, Look: func(ctx context.Context) (bool, string, error) {
 		bare, err := unlabelledObjects(ctx)
 		if err != nil || len(bare) > 0 {

@@ -19,12 +19,12 @@ import (
 )
 
 // platform runs a verb of the sandbox on the stand-ins for Deckhouse.
-func platform(ctx context.Context, verb string) error {
+func platform(ctx context.Context, verb string, args ...string) error {
 	program := filepath.Join(site.Builds.Source(), "..", "..", "bin", "sandbox")
 	if own := os.Getenv("SANDBOX"); own != "" {
 		program = own
 	}
-	return command.Run(ctx, program, "platform", verb, "--dir", string(site.Dir))
+	return command.Run(ctx, program, append([]string{"platform", verb, "--dir", string(site.Dir)}, args...)...)
 }
 
 // leavesBehindItsBack disables the module while nobody looks: what is found later is a release without a module, which
@@ -96,6 +96,7 @@ func (s *leaving) leavesInADeletion(t *testing.T) {
 	ctx := t.Context()
 	name := newBucket(t, "doomed", "100Mi")
 	allowBucket(t, "doomed", "doomed", names.ReadSubresource, names.WriteSubresource)
+	s.remember(t, "doomed")
 	d := s.door(t)
 	key, err := d.of("doomed", "doomed", "").Retrieve(ctx)
 	require.NoError(t, err)

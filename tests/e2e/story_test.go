@@ -33,13 +33,18 @@ func TestStory(t *testing.T) {
 		{name: "consumer: the Go SDK's default configuration", play: s.runsProgram},
 		{name: "consumer: refused without a RoleBinding", play: s.refusesStranger},
 		{name: "STS says what is wrong", play: s.refusesAtSTS},
+		{name: "STS speaks the whole protocol", play: s.speaksSTS},
+		{name: "STS bears slow clients and an apiserver that is away", play: s.bearsHardship},
 		{name: "the gateway says what is wrong", play: s.refusesAtGateway},
 		{name: "a key opens one bucket for what RBAC grants", play: s.narrows},
 		{name: "the quota holds", play: s.holdsQuota},
 		{name: "a deleted SystemBucket is gone with its data", play: s.deletesBucket},
 		{name: "a key ends with ExpiredToken and clients go on", play: s.expires},
 		{name: "a removed RoleBinding stops the next key", play: s.revokes},
+		{name: "a right taken away takes back the keys", play: s.takesBack},
+		{name: "nothing leads from one bucket to another", play: s.isolates},
 		{name: "whatever is deleted, the clients end well", play: s.survives},
+		{name: "a changed template restarts the replicas one by one", play: s.rolls},
 		{name: "nobody wrote down a key or a token", play: s.keepsSecrets},
 	}
 	for _, c := range chapters {
@@ -53,6 +58,7 @@ func TestStory(t *testing.T) {
 type story struct {
 	ledger *ledger
 	images images
+	region string // of the signatures; empty is the one that consumers are told
 }
 
 // images of the consumers, pushed once.

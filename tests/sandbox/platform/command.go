@@ -40,12 +40,13 @@ func Command() *cobra.Command {
 	}
 
 	verb("run", "serve the stand-ins in the foreground; `sandbox up` starts this by itself", serve)
-	verb("update", "bring the module up to date with the checkout", alone(func(ctx context.Context, env Env) error {
-		// The programs and the cluster may be others than at the last start.
-		return Up(ctx, Env{Dir: env.Dir, Options: env.Options})
-	}))
+	cmd.AddCommand(updateCommand(&dir))
 	verb("stop-operator", "stop addon-operator, as if Deckhouse were down", alone(StopOperator))
 	verb("start-operator", "start addon-operator again", alone(StartOperator))
+	verb("stop-standins", "stop the stand-ins and with them the webhooks", alone(func(ctx context.Context, env Env) error {
+		return wrap("stop the platform", env.processes().Stop(ctx, PlatformProcess, platformGrace))
+	}))
+	verb("start-standins", "start the stand-ins again", alone(startPlatform))
 	verb("status", "tell how the platform and the module are doing", func(ctx context.Context, env Env) error {
 		Status(ctx, env, os.Stdout)
 
@@ -54,6 +55,27 @@ func Command() *cobra.Command {
 	verb("logs", "print addon-operator's log", func(_ context.Context, env Env) error {
 		return Logs(env, OperatorProcess, os.Stdout)
 	})
+
+	return cmd
+}
+
+// updateCommand is the verb that installs the module anew, of this checkout or of another one.
+func updateCommand(dir *string) *cobra.Command {
+	var checkout string
+
+	cmd := &cobra.Command{
+		Use: "update", Short: "bring the module up to date with the checkout", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			env, err := Load(statedir.Dir(*dir))
+			if err != nil {
+				return err
+			}
+
+			// The programs and the cluster may be others than at the last start.
+			return alone(Up)(cmd.Context(), Env{Dir: env.Dir, Options: env.Options, Checkout: checkout})
+		},
+	}
+	cmd.Flags().StringVar(&checkout, "checkout", "", "root of another checkout of the module, such as an earlier version")
 
 	return cmd
 }
