@@ -5,6 +5,7 @@ SHELL := /bin/bash
 
 CACHE   ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/system-s3
 MASTERS ?= 3
+CLIENTS ?= # of the client matrix: -fast, or -clients boto3,rclone
 SANDBOX := bin/sandbox
 export SANDBOX_DIR ?= /var/lib/system-s3-sandbox
 export GARAGE_BINARY ?= $(CACHE)/garage-2.5.0/bin/garage
@@ -12,10 +13,10 @@ export GARAGE_BINARY ?= $(CACHE)/garage-2.5.0/bin/garage
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI := $(CACHE)/golangci-lint-$(GOLANGCI_VERSION)/golangci-lint
 CONTROLLER_GEN := sigs.k8s.io/controller-tools/cmd/controller-gen@v0.20.0
-UNITS   := . tests/sandbox tests/chart tests/demo tests/clients
-MODULES := $(UNITS) tests/e2e
+UNITS   := . tests/sandbox tests/chart tests/demo tests/clients tests/clients/program/trial tests/suite
+MODULES := $(UNITS) tests/scale tests/e2e tests/bench
 
-.PHONY: help demo down up test unit e2e clients lint generate check-generate tools
+.PHONY: help demo down up test unit e2e leaving placement scale clients suite suite-fast bench lint generate check-generate tools
 
 help: ## list the verbs
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
@@ -41,11 +42,36 @@ unit: tools ## unit, schema, template and contract tests
 
 e2e: tools ## end-to-end tests on the sandbox, brought up if it is not
 	@$(SANDBOX) up --masters $(MASTERS) --key-lifetime 30s # an expiry is waited for, not believed
-	@cd tests/e2e && go test -count=1 -timeout 30m -v ./...
+	@cd tests/e2e && go test -count=1 -timeout 30m -v -skip '^TestBadMoments$$' ./...
+
+leaving: tools ## disabling the module at fifteen bad moments, on the sandbox, brought up if it is not
+	@$(SANDBOX) up --masters $(MASTERS) --key-lifetime 30s
+	@cd tests/e2e && go test -count=1 -timeout 60m -v -run '^(TestLeaving|TestBadMoments)$$' ./...
+
+scale: tools ## how fast buckets are made and deleted and what many cost, on the sandbox, brought up if it is not
+	@$(SANDBOX) up --masters $(MASTERS)
+	@cd tests/scale && go build -o ../../bin/scale .
+	@cd tests/clients/thirdparty/rclone && go build -o ../../../../bin/rclone .
+	@for m in creation deletion many; do bin/scale $$m --rclone bin/rclone; done
+
+placement: tools ## the long stories on the sandbox: every tier, every kind of StorageClass, full volumes
+	@$(SANDBOX) up --masters $(MASTERS)
+	@cd tests/e2e && go test -count=1 -timeout 60m -v -tags placement -run 'EveryPlacement' ./...
 
 clients: tools ## the client matrix on the sandbox, brought up if it is not
 	@$(SANDBOX) up --masters $(MASTERS) --key-lifetime 30s
-	@cd tests/clients && go run .
+	@cd tests/clients && go run . $(CLIENTS)
+
+bench: tools ## what access costs, side by side with nginx, MinIO and bare Garage; needs a machine at rest
+	@go test -run '^$$' -bench 'Admission|SignedChunks' ./images/gateway/internal/s3 ./lib/sigv4
+	@cd tests/bench && go test -count=1 -timeout 60m -v ./...
+
+suite: tools ## a peer's S3 suite on the sandbox, brought up if it is not
+	@$(SANDBOX) up --masters $(MASTERS)
+	@cd tests/suite && go run .
+
+suite-fast: tools ## the same suite on one Garage and one gateway, no cluster
+	@cd tests/suite && go vet ./... && go test -count=1 -timeout 15m -v ./...
 
 $(GOLANGCI):
 	@echo "building golangci-lint $(GOLANGCI_VERSION) (a few minutes)"
@@ -63,4 +89,4 @@ check-generate: generate
 
 test: check-generate unit lint ## everything that must pass before a landing
 	@$(SANDBOX) down
-	@trap '$(SANDBOX) down' EXIT; $(MAKE) demo && $(MAKE) e2e
+	@trap '$(SANDBOX) down' EXIT; $(MAKE) demo && $(MAKE) clients CLIENTS=-fast && $(MAKE) e2e
