@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -28,8 +30,9 @@ const (
 )
 
 var (
-	errLoss  = errors.New("what was acknowledged is not what is there")
-	errFlaws = errors.New("clients saw errors that they must not see")
+	errLoss   = errors.New("what was acknowledged is not what is there")
+	errNoCopy = errors.New("the gate is open and a replica has no copy")
+	errFlaws  = errors.New("clients saw errors that they must not see")
 )
 
 // row of the table at the end.
@@ -73,7 +76,7 @@ func begin(ctx context.Context, s *stage.Stage, o options) (*tour, error) {
 // play plays the scenarios and prints the table, whatever happens.
 func (t *tour) play(ctx context.Context, chosen []scenario.Scenario) error {
 	begun := time.Now()
-	err := t.settle(ctx)
+	err := t.Settle(ctx)
 	t.load.Begin("rest")
 	t.load.Start(ctx)
 	dice := t.Dice // of the order; each scenario has its own
@@ -110,7 +113,11 @@ func (t *tour) one(ctx context.Context, s scenario.Scenario) error {
 	t.load.Begin(s.Name)
 	err := s.Play(ctx, t.Ground)
 	if err == nil {
-		err = t.settle(ctx)
+		err = t.Settle(ctx)
+	}
+	before := t.load.Present()
+	if err == nil {
+		err = t.Prove(ctx)
 	}
 	r.phase, r.length = t.load.Begin("check after "+s.Name), time.Since(r.begun)
 	if unexpected := s.Unexpected(r.phase.Errors); len(unexpected) > 0 {
@@ -119,7 +126,7 @@ func (t *tour) one(ctx context.Context, s scenario.Scenario) error {
 	if told := r.phase.Told(); told != "" {
 		t.Sayf("clients saw %s", told)
 	}
-	found, checked := t.load.Held(ctx)
+	found, checked := t.check(ctx, before)
 	for _, f := range found {
 		t.Stage.Sayf("FOUND %s", f)
 	}
@@ -129,20 +136,28 @@ func (t *tour) one(ctx context.Context, s scenario.Scenario) error {
 	case err != nil:
 		r.verdict = "not well"
 	case checked != nil:
-		r.verdict, err = "not checked", checked
+		r.verdict, err = "not whole", checked
 	}
 	t.rows = append(t.rows, r)
-	present, ever := t.load.Objects()
-	t.Sayf("%s: %d requests, %d failed, %d retried, stall %.1f s; %d objects of %d keys checked",
-		r.verdict, r.phase.Requests, r.phase.Failed, r.phase.Retried, r.phase.Stall.Seconds(), present, ever)
+	t.Sayf("%s: %d requests, %d failed, %d retried, stall %.1f s; %d objects of %d keys checked", r.verdict, r.phase.Requests,
+		r.phase.Failed, r.phase.Retried, r.phase.Stall.Seconds(), len(t.load.Present()), t.load.Keys())
 	return err
 }
 
-func (t *tour) settle(ctx context.Context) error {
-	if err := t.Settle(ctx); err != nil {
-		return err
+// check reads everything back while the clients rest. Of what was there before the gate was proven open, and was not
+// changed since, it looks for every copy on the disks.
+func (t *tour) check(ctx context.Context, before map[string]int) ([]load.Finding, error) {
+	resume := t.load.Rest()
+	defer resume()
+	now := t.load.Present()
+	maps.DeleteFunc(now, func(key string, version int) bool { return before[key] != version })
+	missing, err := t.Missing(ctx, slices.Sorted(maps.Keys(now)))
+	if err == nil && len(missing) > 0 {
+		err = fmt.Errorf("%w: %s", errNoCopy, strings.Join(missing, "; "))
 	}
-	return t.Prove(ctx)
+	t.Sayf("%d objects have all their copies on the disks: %t", len(now), err == nil)
+	found, unchecked := t.load.Check(ctx)
+	return found, errors.Join(err, unchecked)
 }
 
 // kinds counts findings by kind.

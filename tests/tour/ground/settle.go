@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"path/filepath"
 	"strconv"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/deckhouse/system-s3/lib/names"
 	"github.com/deckhouse/system-s3/lib/plan"
 	"github.com/deckhouse/system-s3/tests/demo/stage"
+	"github.com/deckhouse/system-s3/tests/tour/witness"
 )
 
 // StorageReady is the condition of the Module that tells whether the store works.
@@ -120,7 +122,7 @@ func (g *Ground) evidence(ctx context.Context) ([]*garage.Client, layout.Evidenc
 	evidence := layout.Evidence{Now: time.Now()}
 	nodes := make([]*garage.Client, 0, len(pods))
 	for i := range pods {
-		node := garage.New("https://"+net.JoinHostPort(pods[i].Status.PodIP, strconv.Itoa(names.GatewayAdminPort)), token, caller)
+		node := garage.New(adminURL(&pods[i]), token, caller)
 		account, err := node.Account(ctx)
 		if err != nil {
 			account = layout.Account{Silence: err.Error()}
@@ -132,6 +134,36 @@ func (g *Ground) evidence(ctx context.Context) ([]*garage.Client, layout.Evidenc
 		}
 	}
 	return nodes, evidence, nil
+}
+
+// Missing lists what the objects consist of and a replica's disk lacks. Nobody may write meanwhile.
+func (g *Ground) Missing(ctx context.Context, keys []string) ([]string, error) {
+	caller, token, err := g.admin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer caller.CloseIdleConnections()
+	bucket, _, err := g.ReadBucket(ctx, g.Bucket)
+	if err != nil {
+		return nil, err
+	}
+	pods, err := g.Pods(ctx, names.GarageApp)
+	if err != nil {
+		return nil, err
+	}
+	folders, asked := map[string]string{}, ""
+	for i := range pods {
+		path, err := VolumePath(ctx, g.Stage, "data-"+pods[i].Name)
+		if err != nil {
+			return nil, err
+		}
+		folders[pods[i].Name], asked = filepath.Join(path, "data"), adminURL(&pods[i])
+	}
+	return witness.Missing(ctx, witness.Garage{URL: asked, Token: token, Client: caller}, bucket.Status.BucketID, keys, folders)
+}
+
+func adminURL(pod *corev1.Pod) string {
+	return "https://" + net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(names.GatewayAdminPort))
 }
 
 func process(pod *corev1.Pod) string {

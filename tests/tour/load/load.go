@@ -92,29 +92,32 @@ func (l *Load) Begin(name string) Phase {
 	return ended
 }
 
-// Held checks everything while the workers rest, without an operation on its way, and returns what is new.
-func (l *Load) Held(ctx context.Context) ([]Finding, error) {
+// Rest lets the workers rest, without an operation on its way, until resume is called.
+func (l *Load) Rest() (resume func()) {
 	l.hold.Lock()
-	defer l.hold.Unlock()
-	found, err := l.Check(ctx)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, w := range l.workers {
-		w.since = time.Now()
+	return func() {
+		l.mu.Lock()
+		for _, w := range l.workers {
+			w.since = time.Now()
+		}
+		l.mu.Unlock()
+		l.hold.Unlock()
 	}
-	return found, err
 }
 
-// Objects is how many objects there are by what was acknowledged, and how many keys were ever used.
-func (l *Load) Objects() (present, ever int) {
+// Present are the keys that surely have an object, with the number of its version.
+func (l *Load) Present() map[string]int {
+	present := map[string]int{}
 	for _, key := range l.ledger.keys() {
-		if l.ledger.read(key).settled != absent {
-			present++
+		if e := l.ledger.read(key); e.settled != absent && !e.doubted && !e.told {
+			present[key] = e.settled
 		}
-		ever++
 	}
-	return present, ever
+	return present
 }
+
+// Keys is how many keys were ever used.
+func (l *Load) Keys() int { return len(l.ledger.keys()) }
 
 // tell takes down a finding, once a key.
 func (l *Load) tell(f *Finding) {
