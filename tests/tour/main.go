@@ -48,7 +48,7 @@ func main() {
 	flag.IntVar(&o.workers, "workers", 4, "how many clients work at once") //nolint:mnd // a default
 	flag.BoolVar(&o.list, "list", false, "list the scenarios and end")
 	flag.Usage = func() {
-		fmt.Fprint(os.Stderr, usage)
+		fmt.Fprint(os.Stderr, usage) //nolint:errcheck // there is nobody else to tell
 		flag.PrintDefaults()
 	}
 	flag.Parse()

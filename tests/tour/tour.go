@@ -57,7 +57,7 @@ type tour struct {
 // begin brings the store and its clients.
 func begin(ctx context.Context, s *stage.Stage, o options) (*tour, error) {
 	t := &tour{options: o, Ground: &ground.Ground{
-		Stage: s, Bucket: client.ObjectKey{Namespace: namespace, Name: "tour"}, Dice: rand.New(rand.NewPCG(o.seed, 0)), //nolint:gosec // chance, not secrecy
+		Stage: s, Bucket: client.ObjectKey{Namespace: namespace, Name: "tour"}, Dice: dice(o.seed, 0),
 	}}
 	s.Sayf("seed %d", o.seed)
 	if err := t.Open(ctx, size, o.class); err != nil {
@@ -67,8 +67,9 @@ func begin(ctx context.Context, s *stage.Stage, o options) (*tour, error) {
 	if err != nil {
 		return nil, err
 	}
+	prefix := fmt.Sprintf("%d-%d/", o.seed, time.Now().Unix()) // a seed may be played again on the same store
 	t.load = load.New(load.Options{
-		S3: door, Bucket: bucket, Prefix: fmt.Sprintf("%d/", o.seed), Seed: o.seed, Workers: o.workers, Pause: pause, Keys: keys,
+		S3: door, Bucket: bucket, Prefix: prefix, Seed: o.seed, Workers: o.workers, Pause: pause, Keys: keys,
 	})
 	return t, nil
 }
@@ -79,19 +80,13 @@ func (t *tour) play(ctx context.Context, chosen []scenario.Scenario) error {
 	err := t.Settle(ctx)
 	t.load.Begin("rest")
 	t.load.Start(ctx)
-	dice := t.Dice // of the order; each scenario has its own
-	for round := 0; err == nil && (round < t.options.times || time.Since(begun) < t.options.least); round++ {
-		dice.Shuffle(len(chosen), func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] })
-		for n := range chosen {
-			if t.options.most > 0 && time.Since(begun) > t.options.most || err != nil {
-				break
-			}
-			t.Dice = rand.New(rand.NewPCG(t.options.seed, uint64(1+round*len(chosen)+n))) //nolint:gosec // chance, not secrecy
-			err = t.one(ctx, chosen[n])
+	order := t.Dice
+	for n := 0; err == nil && t.options.another(n, len(chosen), time.Since(begun)); n++ {
+		if n%len(chosen) == 0 {
+			order.Shuffle(len(chosen), func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] })
 		}
-		if t.options.most > 0 && time.Since(begun) > t.options.most {
-			break
-		}
+		t.Dice = dice(t.options.seed, 1+n) // of its own, so that one scenario's chances don't hang on another's
+		err = t.one(ctx, chosen[n%len(chosen)])
 	}
 	t.load.Stop()
 	if err != nil {
@@ -104,6 +99,18 @@ func (t *tour) play(ctx context.Context, chosen []scenario.Scenario) error {
 		err = errFlaws
 	}
 	return err
+}
+
+// another tells whether one more scenario is played after so many of so many kinds.
+func (o options) another(played, kinds int, length time.Duration) bool {
+	if o.most > 0 && length >= o.most {
+		return false
+	}
+	return played < o.times*kinds || length < o.least
+}
+
+func dice(seed uint64, number int) *rand.Rand {
+	return rand.New(rand.NewPCG(seed, uint64(number))) //nolint:gosec // chance, not secrecy
 }
 
 // one plays a scenario, waits until the store is well and proven whole, and checks everything.
