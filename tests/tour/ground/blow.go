@@ -71,17 +71,26 @@ func (g *Ground) Leader(ctx context.Context) (*corev1.Pod, error) {
 // Kill ends all processes of a container at once and waits until kubelet has started it anew. The Pod stays: deleting
 // one that was just started by force makes kubelet 1.34.4 panic.
 func (g *Ground) Kill(ctx context.Context, pod *corev1.Pod, container string) error {
+	before, err := g.Strike(ctx, pod, container)
+	if err != nil {
+		return err
+	}
+	return g.awaitRestart(ctx, client.ObjectKeyFromObject(pod), before)
+}
+
+// Strike ends all processes of a container at once and returns what it was before.
+func (g *Ground) Strike(ctx context.Context, pod *corev1.Pod, container string) (corev1.ContainerStatus, error) {
 	for _, status := range pod.Status.ContainerStatuses {
 		if status.Name != container || status.State.Running == nil {
 			continue
 		}
 		if err := KillContainer(ctx, g.Stage, pod.Spec.NodeName, status.ContainerID); err != nil {
-			return err
+			return status, err
 		}
 		g.Sayf("killed %s of %s", container, pod.Name)
-		return g.awaitRestart(ctx, client.ObjectKeyFromObject(pod), status)
+		return status, nil
 	}
-	return fmt.Errorf("container %s of %s does not run: %w", container, pod.Name, errNobody)
+	return corev1.ContainerStatus{}, fmt.Errorf("container %s of %s does not run: %w", container, pod.Name, errNobody)
 }
 
 // KillContainer ends all processes of a container at once.

@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/deckhouse/system-s3/lib/api/v1alpha1"
@@ -73,6 +73,6 @@ func killHooks(ctx context.Context, g *ground.Ground) error {
 	}
 	return g.Await(ctx, stage.Wish{What: "SystemBucket " + key.Name + " to be gone", Limit: operatorLimit, Look: func(ctx context.Context) (bool, string, error) {
 		err := g.Admin.Get(ctx, key, bucket)
-		return errors.IsNotFound(err), "", client.IgnoreNotFound(err)
+		return apierrors.IsNotFound(err), "", client.IgnoreNotFound(err)
 	}})
 }
