@@ -97,7 +97,7 @@ func (g *Ground) Strike(ctx context.Context, pod *corev1.Pod, container string) 
 func KillContainer(ctx context.Context, s *stage.Stage, where, id string) error {
 	socket := s.Dir.Node(where, "containerd.sock")
 	return command.Run(ctx, "ctr", "--address", socket, "--namespace", "k8s.io",
-		"tasks", "kill", "--all", "--signal", "SIGKILL", strings.TrimPrefix(id, "containerd://"))
+		"tasks", "kill", "--signal", "SIGKILL", strings.TrimPrefix(id, "containerd://"))
 }
 
 func (g *Ground) awaitRestart(ctx context.Context, key client.ObjectKey, before corev1.ContainerStatus) error {
@@ -116,11 +116,11 @@ func (g *Ground) awaitRestart(ctx context.Context, key client.ObjectKey, before 
 	}})
 }
 
-// Node picks a node that has a replica on it and that is not the clients' way into the cluster.
-func (g *Ground) Node(ctx context.Context) (string, error) {
+// Nodes are the nodes that have a replica on them and are not the clients' way into the cluster, in any order.
+func (g *Ground) Nodes(ctx context.Context) ([]string, error) {
 	pods, err := g.Pods(ctx, names.GarageApp)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	var nodes []string
 	for _, pod := range pods {
@@ -129,9 +129,10 @@ func (g *Ground) Node(ctx context.Context) (string, error) {
 		}
 	}
 	if len(nodes) == 0 {
-		return "", fmt.Errorf("no replica on a node that may be taken away: %w", errNobody)
+		return nil, fmt.Errorf("no replica on a node that may be taken away: %w", errNobody)
 	}
-	return nodes[g.Dice.IntN(len(nodes))], nil
+	g.Dice.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
+	return nodes, nil
 }
 
 // ReplicaOn is the replica on the node.

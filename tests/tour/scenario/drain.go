@@ -24,10 +24,11 @@ func drain() Scenario {
 }
 
 func drainNode(ctx context.Context, g *ground.Ground) (err error) {
-	node, err := g.Node(ctx)
+	nodes, err := g.Nodes(ctx)
 	if err != nil {
 		return err
 	}
+	node := nodes[0]
 	pod, err := g.ReplicaOn(ctx, node)
 	if err != nil {
 		return err

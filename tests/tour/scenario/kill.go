@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,6 +26,7 @@ const (
 func kills() []Scenario {
 	return []Scenario{
 		{Name: "kill-garage", About: "SIGKILL of Garage in a replica", Play: kill(names.GarageApp, names.GarageContainer)},
+		{Name: "kill-all", About: "SIGKILL of Garage in all replicas at the same moment", Outage: "no replica runs for a moment", Play: killAll},
 		{Name: "kill-gateway", About: "SIGKILL of the gateway in a replica", Play: kill(names.GarageApp, names.GatewayContainer)},
 		{Name: "kill-controller", About: "SIGKILL of a controller", Play: kill(names.ControllerApp, names.ControllerApp)},
 		{Name: "kill-hooks", About: "SIGKILL of addon-operator while it runs the module's hooks", Play: killHooks},
@@ -40,6 +42,19 @@ func kill(app, container string) func(context.Context, *ground.Ground) error {
 		}
 		return g.Kill(ctx, pod, container)
 	}
+}
+
+func killAll(ctx context.Context, g *ground.Ground) error {
+	g.Pause(ctx, time.Second, 5*time.Second) //nolint:mnd // any moment
+	pods, err := g.Pods(ctx, names.GarageApp)
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	for i := range pods {
+		group.Go(func() error { return g.Kill(ctx, &pods[i], names.GarageContainer) })
+	}
+	return group.Wait()
 }
 
 // killHooks gives the hooks something to do, a SystemBucket more, and kills the process that runs them at any moment of

@@ -16,10 +16,11 @@ func partition() Scenario {
 }
 
 func cutOff(ctx context.Context, g *ground.Ground) (err error) {
-	node, err := g.Node(ctx)
+	nodes, err := g.Nodes(ctx)
 	if err != nil {
 		return err
 	}
+	node := nodes[0]
 	g.Sayf("%s is cut off", node)
 	defer func() {
 		g.Sayf("%s is connected again", node)

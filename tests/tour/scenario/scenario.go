@@ -26,7 +26,7 @@ type Scenario struct {
 
 // All scenarios.
 func All() []Scenario {
-	return slices.Concat(kills(), []Scenario{restart(), partition(), power(), full(), roll(), steps(), wipe(), drain()})
+	return slices.Concat(kills(), power(), []Scenario{restart(), partition(), full(), roll(), steps(), wipe(), drain()})
 }
 
 // Unexpected are those of the errors that clients must not have seen, in order.
