@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -11,16 +12,23 @@ import (
 const (
 	// readers is how many objects are read back at once.
 	readers = 4
-	// patience with one key in the end: a store that is well answers at once.
+	// patience is for how long questions without an answer are asked again: a store that is well answers at once.
 	patience = 2 * time.Minute
 	again    = time.Second
+	// limit of a check, far more than it takes.
+	limit = 10 * time.Minute
 )
+
+var errSlow = errors.New("it took longer than ten minutes")
 
 // Check reads everything back, also what was deleted, and lists, and returns what was found since the last time. The
 // workers must be at rest. The error means that the store could not be asked at all.
 func (l *Load) Check(ctx context.Context) ([]Finding, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errSlow)
+	defer cancel()
+	deadline := time.Now().Add(patience)
 	var listed map[string]bool
-	err := insist(ctx, func(ctx context.Context) error {
+	err := insist(ctx, deadline, func(ctx context.Context) error {
 		var err error
 		listed, err = l.list(ctx, l.options.Prefix)
 		return err
@@ -33,8 +41,8 @@ func (l *Load) Check(ctx context.Context) ([]Finding, error) {
 	group.SetLimit(readers)
 	for _, key := range l.ledger.keys() {
 		group.Go(func() error {
-			l.readBack(groupContext, key)
-			return groupContext.Err()
+			l.readBack(groupContext, deadline, key)
+			return context.Cause(groupContext)
 		})
 	}
 	if err := group.Wait(); err != nil {
@@ -44,9 +52,9 @@ func (l *Load) Check(ctx context.Context) ([]Finding, error) {
 }
 
 // readBack reads one key until the store says what there is.
-func (l *Load) readBack(ctx context.Context, key string) {
+func (l *Load) readBack(ctx context.Context, deadline time.Time, key string) {
 	var got found
-	err := insist(ctx, func(ctx context.Context) error {
+	err := insist(ctx, deadline, func(ctx context.Context) error {
 		var err error
 		got, err = l.get(ctx, key)
 		return err
@@ -61,9 +69,8 @@ func (l *Load) readBack(ctx context.Context, key string) {
 	l.tell(l.ledger.read(key).judge(l.options.Seed, key, got))
 }
 
-// insist asks until there is an answer or patience ends.
-func insist(ctx context.Context, ask func(context.Context) error) error {
-	deadline := time.Now().Add(patience)
+// insist asks until there is an answer or the deadline is over.
+func insist(ctx context.Context, deadline time.Time, ask func(context.Context) error) error {
 	for {
 		err := ask(ctx)
 		if err == nil || ctx.Err() != nil || !time.Now().Before(deadline) {
