@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/deckhouse/system-s3/images/gateway/internal/gate"
+	"github.com/deckhouse/system-s3/images/gateway/internal/metrics"
 	"github.com/deckhouse/system-s3/images/gateway/internal/revocation"
 	"github.com/deckhouse/system-s3/lib/access"
 	"github.com/deckhouse/system-s3/lib/sigv4"
@@ -27,7 +28,8 @@ type Config struct {
 	Transport    http.RoundTripper // to Garage
 	Gate         *gate.Gate
 	Revoked      *revocation.List
-	STS          http.Handler // gets the form POSTs to the service itself
+	Meter        *metrics.Meter // nil when nobody counts
+	STS          http.Handler   // gets the form POSTs to the service itself
 	StallTimeout time.Duration
 	Now          func() time.Time
 	Log          *zap.Logger
