@@ -80,6 +80,7 @@ const (
 	GatewayAdminPort     = 8444
 	STSPort              = 8443
 	ControllerProbesPort = 8081
+	MetricsPort          = 8445 // of the controller and of gateways
 	ServicePort          = 443
 )
 

@@ -20,6 +20,9 @@
     - name: probes
       containerPort: 8081
       protocol: TCP
+    - name: https-metrics
+      containerPort: 8445
+      protocol: TCP
   livenessProbe:
     httpGet:
       port: probes
