@@ -21,6 +21,8 @@ var pure = map[string][]string{
 	"lib/layout": {},
 	"lib/access": {"lib/names"},
 	"lib/names":  {},
+
+	"images/controller/internal/status": {"lib/names", "lib/plan"},
 }
 
 // impure are the standard packages through which a decision could read the world or speak to it.
@@ -34,7 +36,7 @@ var arrows = map[string][]string{
 	"lib/sts":           {"lib/access", "lib/names"},
 	"lib/sigv4":         {"lib/access", "lib/names"},
 	"hooks":             {"lib/plan", "lib/names", "lib/access", "lib/api"},
-	"images/controller": {"lib/access", "lib/api", "lib/garage", "lib/kube", "lib/layout", "lib/names", "lib/plan", "lib/sts"},
+	"images/controller": {"images/controller/internal/status", "lib/access", "lib/api", "lib/garage", "lib/kube", "lib/layout", "lib/names", "lib/plan", "lib/sts"},
 	"images/gateway":    {"lib/access", "lib/garage", "lib/names", "lib/sigv4"},
 }
 
