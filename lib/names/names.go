@@ -102,6 +102,7 @@ const (
 	Audience = "system-s3"
 	S3Host   = S3Service + "." + Namespace + ".svc"
 	STSHost  = STSService + "." + Namespace + ".svc"
+	PageHost = PageService + "." + Namespace + ".svc"
 
 	S3URL  = "https://" + S3Host
 	STSURL = "https://" + STSHost
