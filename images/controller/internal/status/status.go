@@ -280,5 +280,5 @@ func usedFact(w World) Fact {
 		used += b.Used
 		size += b.Size
 	}
-	return Fact{Level: Good, Name: "Stored", Value: Bytes(used), Note: "of " + Bytes(size) + " that the buckets may hold"}
+	return Fact{Level: Good, Name: "Stored", Value: Bytes(used), Note: "of quotas of " + Bytes(size)}
 }

@@ -153,7 +153,7 @@ func TestFacts(t *testing.T) {
 		{Level: status.Good, Name: "Replicas ready", Value: "3 of 3"},
 		{Level: status.Good, Name: "Least free space", Value: "8 GiB", Note: "40 % of the volume of garage-a-2"},
 		{Level: status.Good, Name: "Buckets", Value: "1", Note: "all are ready"},
-		{Level: status.Good, Name: "Stored", Value: "1 GiB", Note: "of 10 GiB that the buckets may hold"},
+		{Level: status.Good, Name: "Stored", Value: "1 GiB", Note: "of quotas of 10 GiB"},
 	}, view.Facts)
 	require.Equal(t, "not known", status.Look(world(unread(status.SourceBuckets), buckets()), status.Query{}).Facts[2].Value)
 }

@@ -64,11 +64,14 @@ func Empty() []client.Object {
 // Many is Well with so many buckets.
 func Many(buckets int) []client.Object {
 	objects := Well()
-	const namespaces, steps = 40, 97
+	const namespaces, steps, seldom = 40, 79, 400
 	for i := range buckets {
 		namespace := fmt.Sprintf("d8-team-%02d", i%namespaces)
 		size := int64(i%9+1) * gib
-		sb := bucket(namespace, fmt.Sprintf("bucket-%04d", i), size, size/100*int64(i%steps*3/4), int64(i)*37)
+		sb := bucket(namespace, fmt.Sprintf("bucket-%04d", i), size, size/100*int64(i*i%steps), int64(i)*37)
+		if i%seldom == seldom-1 {
+			sb = near(bucket(namespace, sb.Name, size, size/100*int64(80+i/seldom), int64(i)*41))
+		}
 		objects = append(objects, sb,
 			role(namespace, sb.Name+"-rw", sb.Name, names.ReadSubresource, names.WriteSubresource),
 			binding(namespace, sb.Name+"-rw", rbacv1.Subject{Kind: "ServiceAccount", Namespace: namespace, Name: "app"}),
