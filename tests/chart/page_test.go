@@ -32,13 +32,6 @@ func published(t *testing.T, mode string, modules ...string) map[string]unstruct
 	return found
 }
 
-func field(t *testing.T, object unstructured.Unstructured, path ...string) string {
-	t.Helper()
-	value, _, err := unstructured.NestedString(object.Object, path...)
-	require.NoError(t, err)
-	return value
-}
-
 func TestPageIsPublishedThroughThePlatform(t *testing.T) {
 	cases := map[string]struct {
 		mode, secret string
