@@ -22,6 +22,8 @@ const (
 	size      = "4Gi"
 	// keys is how many objects a client keeps.
 	keys = 120
+	// after is how long clients go on after a scenario: what it does to them may come late.
+	after = 15 * time.Second
 	// diagnosis is how long it may take to collect what explains a failure.
 	diagnosis = time.Minute
 )
@@ -116,6 +118,7 @@ func (t *tour) one(ctx context.Context, s scenario.Scenario) error {
 	r := row{scenario: s.Name, begun: time.Now(), verdict: "ok"}
 	t.load.Begin(s.Name)
 	err := s.Play(ctx, t.Ground)
+	t.Wait(ctx, after)
 	if err == nil {
 		err = t.Settle(ctx)
 	}
