@@ -99,7 +99,8 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	s.gate = &gate.Gate{Space: s.guard}
 	s3Handler := s3.New(s3.Config{
 		Region: names.Region, Domains: c.domains(), Ring: s.ring.Current, InternalID: id, InternalKey: key, Signer: signer,
-		Transport: s.garage, Gate: s.gate, Revoked: s.revoked, Meter: s.meter, STS: s3.NewSTS(urls.sts, toSTS, c.Log),
+		Transport: s.garage, Gate: s.gate, Revoked: s.revoked, HasBucket: hasBucket(client), Meter: s.meter,
+		STS: s3.NewSTS(urls.sts, toSTS, c.Log),
 		StallTimeout: c.StallTimeout, Now: c.Now, Log: c.Log.Named("s3"),
 	})
 	adminHandler := admin.New(admin.Config{
@@ -119,6 +120,17 @@ func (s *Server) probe(signer *sigv4.Signer, client *garage.Client) *readiness.P
 			layout, err := client.GetClusterLayout(ctx)
 			return layout.Version > 0, err
 		},
+	}
+}
+
+// hasBucket asks by the admin API, which answers with what a majority of the nodes says.
+func hasBucket(client *garage.Client) func(context.Context, string) (bool, error) {
+	return func(ctx context.Context, bucket string) (bool, error) {
+		_, err := client.GetBucketByAlias(ctx, bucket)
+		if garage.IsAbsent(err) {
+			return false, nil
+		}
+		return err == nil, err
 	}
 }
 
