@@ -14,7 +14,7 @@ export GARAGE_BINARY ?= $(CACHE)/garage-2.5.0/bin/garage
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI := $(CACHE)/golangci-lint-$(GOLANGCI_VERSION)/golangci-lint
 CONTROLLER_GEN := sigs.k8s.io/controller-tools/cmd/controller-gen@v0.20.0
-UNITS   := . tests/sandbox tests/chart tests/monitoring tests/demo tests/clients tests/clients/program/trial tests/suite tests/tour
+UNITS   := . tests/sandbox tests/chart tests/monitoring tests/page tests/demo tests/clients tests/clients/program/trial tests/suite tests/tour
 MODULES := $(UNITS) tests/scale tests/e2e tests/bench
 
 .PHONY: help demo down up test unit e2e tour leaving placement scale clients suite suite-fast bench dashboards reproducible lint generate check-generate tools

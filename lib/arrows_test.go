@@ -23,6 +23,8 @@ var pure = map[string][]string{
 	"lib/names":   {},
 	"lib/metrics": {},
 	"lib/version": {},
+
+	"images/controller/internal/status": {"lib/names", "lib/plan"},
 }
 
 // impure are the standard packages through which a decision could read the world or speak to it.
@@ -36,7 +38,7 @@ var arrows = map[string][]string{
 	"lib/sts":           {"lib/access", "lib/names"},
 	"lib/sigv4":         {"lib/access", "lib/names"},
 	"hooks":             {"lib/plan", "lib/names", "lib/access", "lib/api", "lib/version"},
-	"images/controller": {"lib/access", "lib/api", "lib/garage", "lib/kube", "lib/layout", "lib/metrics", "lib/names", "lib/plan", "lib/sts", "lib/version"},
+	"images/controller": {"images/controller/internal/status", "lib/access", "lib/api", "lib/garage", "lib/kube", "lib/layout", "lib/metrics", "lib/names", "lib/plan", "lib/sts", "lib/version"},
 	"images/gateway":    {"lib/access", "lib/garage", "lib/metrics", "lib/names", "lib/sigv4", "lib/version"},
 }
 

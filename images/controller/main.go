@@ -27,6 +27,7 @@ type options struct {
 	probes      string // address of /healthz and /readyz
 	metrics     string // address of the metrics; "0" for none
 	sts         string // address of the STS endpoint
+	page        string // address of the status page
 	tlsDir      string // with tls.crt and tls.key
 	ringFile    string
 	keyLifetime time.Duration
@@ -78,6 +79,7 @@ func parse(args []string, variable func(name string) string) (*options, error) {
 	flags.StringVar(&o.probes, "health-probe-bind-address", ":"+strconv.Itoa(names.ControllerProbesPort), "address of /healthz and /readyz")
 	flags.StringVar(&o.metrics, "metrics-bind-address", ":"+strconv.Itoa(names.MetricsPort), "address of the metrics, 0 for none")
 	flags.StringVar(&o.sts, "sts-bind-address", ":"+strconv.Itoa(names.STSPort), "address of the STS endpoint")
+	flags.StringVar(&o.page, "page-bind-address", ":"+strconv.Itoa(names.PagePort), "address of the status page")
 	flags.StringVar(&o.tlsDir, "tls-dir", "/etc/system-s3/tls", "folder with tls.crt and tls.key")
 	flags.StringVar(&o.ringFile, "key-ring-file", "/etc/system-s3/key-ring/"+names.KeyRingKey, "file with the signing keys")
 	showVersion := flags.Bool("version", false, "print the version and exit")
@@ -142,6 +144,9 @@ func run(o options, log logr.Logger) error {
 		return err
 	}
 	if err := setupMetrics(mgr, self, conditions, exchanges); err != nil {
+		return err
+	}
+	if err := setupPage(o, mgr, log.WithName("page")); err != nil {
 		return err
 	}
 	log.Info("controller starts", "version", version.String())

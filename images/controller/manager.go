@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"time"
 
@@ -27,6 +28,7 @@ import (
 	"github.com/deckhouse/system-s3/images/controller/internal/leave"
 	"github.com/deckhouse/system-s3/images/controller/internal/metrics"
 	"github.com/deckhouse/system-s3/images/controller/internal/module"
+	"github.com/deckhouse/system-s3/images/controller/internal/page"
 	"github.com/deckhouse/system-s3/images/controller/internal/plane"
 	"github.com/deckhouse/system-s3/lib/api/v1alpha1"
 	"github.com/deckhouse/system-s3/lib/names"
@@ -72,7 +74,7 @@ func cacheOptions() cache.Options {
 	own := map[string]cache.Config{names.Namespace: {}}
 	marked := labels.SelectorFromSet(labels.Set{names.ModuleLabel: names.Module})
 	// Nobody here reads who wrote which field, and with thousands of objects that is half of the memory.
-	return cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{
+	options := cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{
 		&corev1.ConfigMap{}: {Namespaces: map[string]cache.Config{
 			names.Namespace:     {},
 			cache.AllNamespaces: {LabelSelector: marked},
@@ -85,6 +87,8 @@ func cacheOptions() cache.Options {
 		module.Object():                 {Field: fields.OneTermEqualSelector("metadata.name", names.Module)},
 		&corev1.PersistentVolumeClaim{}: {Namespaces: own},
 	}}
+	maps.Copy(options.ByObject, page.Cached())
+	return options
 }
 
 // setupControllers adds what only the leader runs. The conditions that it publishes are told as metrics, too.

@@ -49,7 +49,10 @@ func setupSTS(ctx context.Context, o options, mgr manager.Manager, exchanges *me
 		Issuer: sts.RingIssuer{Ring: ring, Now: time.Now}, Issued: ledger.Note, Answered: exchanges.Count,
 		Log: log.WithName("sts"), Lifetime: o.keyLifetime, Now: time.Now,
 	})
-	endpoint := &stsServer{address: o.sts, handler: handler, certificate: certificates.GetCertificate, ready: make(chan struct{})}
+	endpoint := &tlsServer{
+		name: "sts", address: o.sts, connections: maxConnections, handler: handler,
+		certificate: certificates.GetCertificate, ready: make(chan struct{}),
+	}
 	if err := mgr.Add(endpoint); err != nil {
 		return metrics.Self{}, fmt.Errorf("add the STS endpoint: %w", err)
 	}

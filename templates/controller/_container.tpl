@@ -17,6 +17,9 @@
     - name: https-sts
       containerPort: 8443
       protocol: TCP
+    - name: https-page
+      containerPort: 8446
+      protocol: TCP
     - name: probes
       containerPort: 8081
       protocol: TCP

@@ -100,7 +100,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	s3Handler := s3.New(s3.Config{
 		Region: names.Region, Domains: c.domains(), Ring: s.ring.Current, InternalID: id, InternalKey: key, Signer: signer,
 		Transport: s.garage, Gate: s.gate, Revoked: s.revoked, HasBucket: hasBucket(client), Meter: s.meter,
-		STS: s3.NewSTS(urls.sts, toSTS, c.Log),
+		STS:          s3.NewSTS(urls.sts, toSTS, c.Log),
 		StallTimeout: c.StallTimeout, Now: c.Now, Log: c.Log.Named("s3"),
 	})
 	adminHandler := admin.New(admin.Config{
