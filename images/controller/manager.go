@@ -21,12 +21,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/deckhouse/system-s3/images/controller/internal/backend"
 	"github.com/deckhouse/system-s3/images/controller/internal/bucket"
 	"github.com/deckhouse/system-s3/images/controller/internal/endpoint"
 	"github.com/deckhouse/system-s3/images/controller/internal/leave"
+	"github.com/deckhouse/system-s3/images/controller/internal/metrics"
 	"github.com/deckhouse/system-s3/images/controller/internal/module"
 	"github.com/deckhouse/system-s3/images/controller/internal/page"
 	"github.com/deckhouse/system-s3/images/controller/internal/plane"
@@ -44,10 +44,14 @@ func newManager(o options, config *rest.Config) (manager.Manager, error) {
 			return nil, fmt.Errorf("fill the scheme: %w", err)
 		}
 	}
+	scraped, err := metricsOptions(o, config)
+	if err != nil {
+		return nil, err
+	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                  scheme,
 		Cache:                   cacheOptions(),
-		Metrics:                 server.Options{BindAddress: o.metrics},
+		Metrics:                 scraped,
 		HealthProbeBindAddress:  o.probes,
 		GracefulShutdownTimeout: ptr.To(stopTimeout),
 		LeaderElection:          true,
@@ -87,10 +91,10 @@ func cacheOptions() cache.Options {
 	return options
 }
 
-// setupControllers adds what only the leader runs.
-func setupControllers(mgr manager.Manager) error {
+// setupControllers adds what only the leader runs. The conditions that it publishes are told as metrics, too.
+func setupControllers(mgr manager.Manager, conditions *metrics.Conditions) error {
 	board := backend.NewBoard()
-	conditions := module.Conditions{Client: mgr.GetClient(), Events: mgr.GetEventRecorder(names.Module), Now: time.Now}
+	conditions.Next = module.Conditions{Client: mgr.GetClient(), Events: mgr.GetEventRecorder(names.Module), Now: time.Now}
 	planes := plane.New(mgr.GetClient(), &backend.Gateways{}, conditions, board)
 	if err := planes.Setup(mgr); err != nil {
 		return err

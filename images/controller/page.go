@@ -11,6 +11,7 @@ import (
 
 	"github.com/deckhouse/system-s3/images/controller/internal/page"
 	"github.com/deckhouse/system-s3/lib/kube"
+	"github.com/deckhouse/system-s3/lib/version"
 )
 
 // pageConnections bounds those who look, and who try to, at once.
@@ -30,7 +31,7 @@ func setupPage(o options, mgr manager.Manager, log logr.Logger) error {
 	if err != nil {
 		return err
 	}
-	observer := &page.Observer{Reader: mgr.GetCache(), Live: mgr.GetAPIReader(), Now: time.Now, Version: version}
+	observer := &page.Observer{Reader: mgr.GetCache(), Live: mgr.GetAPIReader(), Now: time.Now, Version: version.String()}
 	handler, err := page.New(page.Config{Observe: observer.Observe, Viewers: viewers, Log: log})
 	if err != nil {
 		return err

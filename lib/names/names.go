@@ -85,8 +85,9 @@ const (
 	GatewayS3Port        = 8443
 	GatewayAdminPort     = 8444
 	STSPort              = 8443
-	PagePort             = 8445
+	PagePort             = 8446
 	ControllerProbesPort = 8081
+	MetricsPort          = 8445 // of the controller and of gateways
 	ServicePort          = 443
 )
 

@@ -18,10 +18,13 @@
       containerPort: 8443
       protocol: TCP
     - name: https-page
-      containerPort: 8445
+      containerPort: 8446
       protocol: TCP
     - name: probes
       containerPort: 8081
+      protocol: TCP
+    - name: https-metrics
+      containerPort: 8445
       protocol: TCP
   livenessProbe:
     httpGet:

@@ -32,13 +32,6 @@ func published(t *testing.T, mode string, modules ...string) map[string]unstruct
 	return found
 }
 
-func field(t *testing.T, object unstructured.Unstructured, path ...string) string {
-	t.Helper()
-	value, _, err := unstructured.NestedString(object.Object, path...)
-	require.NoError(t, err)
-	return value
-}
-
 func TestPageIsPublishedThroughThePlatform(t *testing.T) {
 	cases := map[string]struct {
 		mode, secret string
@@ -64,7 +57,9 @@ func TestPageIsPublishedThroughThePlatform(t *testing.T) {
 			require.Equal(t, "system-s3.example.test", field(t, authenticator, "spec", "applicationDomain"))
 			require.Equal(t, "true", authenticator.GetAnnotations()["dexauthenticator.deckhouse.io/allow-access-to-kubernetes"])
 			require.Equal(t, true, authenticator.Object["spec"].(map[string]any)["sendAuthorizationHeader"])
-			require.Equal(t, c.secret, field(t, authenticator, "spec", "applicationIngressCertificateSecretName"))
+			secret, _, err := unstructured.NestedString(authenticator.Object, "spec", "applicationIngressCertificateSecretName")
+			require.NoError(t, err)
+			require.Equal(t, c.secret, secret, "none when TLS ends before")
 			_, hasTLS := ingress.Object["spec"].(map[string]any)["tls"]
 			require.Equal(t, c.secret != "", hasTLS)
 			for _, each := range []string{"Certificate/page", "Secret/ingress-tls-customcertificate"} {
