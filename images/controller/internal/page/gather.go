@@ -104,7 +104,7 @@ func (o *Observer) conditions(ctx context.Context, w *status.World) error {
 	for _, each := range list {
 		fields, _ := each.(map[string]any)
 		text := func(name string) string { value, _ := fields[name].(string); return value }
-		since, _ := time.Parse(time.RFC3339, text("lastTransitionTime")) //nolint:errcheck // it stays unknown
+		since, _ := time.Parse(time.RFC3339, text("lastTransitionTime")) // else it stays unknown
 		w.Conditions = append(w.Conditions, status.Condition{
 			Type: text("type"), Status: text("status"), Reason: text("reason"), Message: text("message"), Since: since,
 		})
