@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"time"
 
@@ -21,13 +22,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/deckhouse/system-s3/images/controller/internal/backend"
 	"github.com/deckhouse/system-s3/images/controller/internal/bucket"
 	"github.com/deckhouse/system-s3/images/controller/internal/endpoint"
 	"github.com/deckhouse/system-s3/images/controller/internal/leave"
+	"github.com/deckhouse/system-s3/images/controller/internal/metrics"
 	"github.com/deckhouse/system-s3/images/controller/internal/module"
+	"github.com/deckhouse/system-s3/images/controller/internal/page"
 	"github.com/deckhouse/system-s3/images/controller/internal/plane"
 	"github.com/deckhouse/system-s3/lib/api/v1alpha1"
 	"github.com/deckhouse/system-s3/lib/names"
@@ -43,10 +45,14 @@ func newManager(o options, config *rest.Config) (manager.Manager, error) {
 			return nil, fmt.Errorf("fill the scheme: %w", err)
 		}
 	}
+	scraped, err := metricsOptions(o, config)
+	if err != nil {
+		return nil, err
+	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                  scheme,
 		Cache:                   cacheOptions(),
-		Metrics:                 server.Options{BindAddress: o.metrics},
+		Metrics:                 scraped,
 		HealthProbeBindAddress:  o.probes,
 		GracefulShutdownTimeout: ptr.To(stopTimeout),
 		LeaderElection:          true,
@@ -71,7 +77,7 @@ func cacheOptions() cache.Options {
 	own := map[string]cache.Config{names.Namespace: {}}
 	marked := labels.SelectorFromSet(labels.Set{names.ModuleLabel: names.Module})
 	// Nobody here reads who wrote which field, and with thousands of objects that is half of the memory.
-	return cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{
+	options := cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{
 		&corev1.ConfigMap{}: {Namespaces: map[string]cache.Config{
 			names.Namespace:     {},
 			cache.AllNamespaces: {LabelSelector: marked},
@@ -85,12 +91,14 @@ func cacheOptions() cache.Options {
 		&corev1.PersistentVolumeClaim{}: {Namespaces: own},
 		&corev1.Node{}:                  {Transform: plane.OnlyPlace},
 	}}
+	maps.Copy(options.ByObject, page.Cached())
+	return options
 }
 
-// setupControllers adds what only the leader runs.
-func setupControllers(mgr manager.Manager) error {
+// setupControllers adds what only the leader runs. The conditions that it publishes are told as metrics, too.
+func setupControllers(mgr manager.Manager, conditions *metrics.Conditions) error {
 	board := backend.NewBoard()
-	conditions := module.Conditions{Client: mgr.GetClient(), Events: mgr.GetEventRecorder(names.Module), Now: time.Now}
+	conditions.Next = module.Conditions{Client: mgr.GetClient(), Events: mgr.GetEventRecorder(names.Module), Now: time.Now}
 	planes := plane.New(mgr.GetClient(), &backend.Gateways{}, conditions, board)
 	typed, err := kubernetes.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {

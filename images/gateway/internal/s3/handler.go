@@ -3,6 +3,7 @@
 package s3
 
 import (
+	"context"
 	"errors"
 	"mime"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/deckhouse/system-s3/images/gateway/internal/gate"
+	"github.com/deckhouse/system-s3/images/gateway/internal/metrics"
 	"github.com/deckhouse/system-s3/images/gateway/internal/revocation"
 	"github.com/deckhouse/system-s3/lib/access"
 	"github.com/deckhouse/system-s3/lib/sigv4"
@@ -18,15 +20,18 @@ import (
 
 // Config is what the handler works with.
 type Config struct {
-	Region       string             // what is told to those who ask; signatures for any are accepted
-	Domains      []string           // hosts whose subdomains are buckets
-	Ring         func() access.Ring // the key ring of the moment
-	InternalID   string             // the internal key, by which the controller asks, too
-	InternalKey  string
-	Signer       *sigv4.Signer
-	Transport    http.RoundTripper // to Garage
-	Gate         *gate.Gate
-	Revoked      *revocation.List
+	Region      string             // what is told to those who ask; signatures for any are accepted
+	Domains     []string           // hosts whose subdomains are buckets
+	Ring        func() access.Ring // the key ring of the moment
+	InternalID  string             // the internal key, by which the controller asks, too
+	InternalKey string
+	Signer      *sigv4.Signer
+	Transport   http.RoundTripper // to Garage
+	Gate        *gate.Gate
+	Meter       *metrics.Meter // nil when nobody counts
+	Revoked     *revocation.List
+	// HasBucket tells whether the store, not only this node, has a bucket.
+	HasBucket    func(ctx context.Context, bucket string) (bool, error)
 	STS          http.Handler // gets the form POSTs to the service itself
 	StallTimeout time.Duration
 	Now          func() time.Time
@@ -37,13 +42,14 @@ type Config struct {
 type Handler struct {
 	Config
 
-	verifier *sigv4.Verifier
-	keys     keys
+	verifier  *sigv4.Verifier
+	keys      keys
+	directory directory
 }
 
 // New is the handler of the S3 port.
 func New(c Config) *Handler {
-	h := &Handler{Config: c}
+	h := &Handler{Config: c, directory: directory{ask: c.HasBucket, now: c.Now}}
 	h.verifier = &sigv4.Verifier{Domains: c.Domains, Lookup: h.secretOf}
 	return h
 }
