@@ -54,7 +54,7 @@ func fillUp(ctx context.Context, g *ground.Ground) (err error) {
 	if grows {
 		return g.AwaitCondition(ctx, capacityLimit, capacityReady, plan.ReasonGrowing, plan.ReasonEnough)
 	}
-	if err := g.AwaitCondition(ctx, capacityLimit, capacityReady, plan.ReasonExpansionNotAllowed); err != nil {
+	if err := g.AwaitCondition(ctx, capacityLimit, capacityReady, plan.ReasonExhausted, plan.ReasonExpansionNotAllowed); err != nil {
 		return err
 	}
 	g.Wait(ctx, refusing)
