@@ -108,11 +108,13 @@ func (r *Reconciler) observe(ctx context.Context, p plan.Plane, previous plan.Pl
 	if a.http, err = r.Gateways.Client(secrets.ca); err != nil {
 		return f, access{}, err
 	}
-	if f.Replicas, err = r.replicas(ctx, p, secrets); err != nil {
+	all, err := r.replicas(ctx, p, secrets)
+	if err != nil {
 		return f, access{}, err
 	}
-	r.measure(ctx, f.Replicas, a)
-	f.Garage, err = r.look(ctx, f.Replicas, &a)
+	r.measure(ctx, all, a)
+	f = f.divide(all)
+	f.Garage, err = r.look(ctx, f.askable(), &a)
 	return f, a, err
 }
 
@@ -129,7 +131,7 @@ func (r *Reconciler) replicas(ctx context.Context, p plan.Plane, s secrets) ([]r
 		if err == nil {
 			each = describeRun(describe(each, pod), pod)
 		}
-		if each.ClaimBytes, err = r.claimBytes(ctx, p.ID, ordinal); err != nil {
+		if each, err = r.describeClaim(ctx, each, p.ID); err != nil {
 			return nil, err
 		}
 		replicas = append(replicas, each)
@@ -137,15 +139,16 @@ func (r *Reconciler) replicas(ctx context.Context, p plan.Plane, s secrets) ([]r
 	return replicas, nil
 }
 
-// claimBytes is the capacity of a replica's claim, 0 while there is none.
-func (r *Reconciler) claimBytes(ctx context.Context, plane string, ordinal int) (int64, error) {
+// describeClaim adds what is known of the replica's claim, nothing while there is none.
+func (r *Reconciler) describeClaim(ctx context.Context, each replica, plane string) (replica, error) {
 	var claim corev1.PersistentVolumeClaim
-	name := names.GarageClaim(plane, ordinal)
+	name := names.GarageClaim(plane, each.Ordinal)
 	err := r.Client.Get(ctx, client.ObjectKey{Namespace: names.Namespace, Name: name}, &claim)
 	if err != nil && !apierrors.IsNotFound(err) {
-		return 0, fmt.Errorf("read PersistentVolumeClaim %s: %w", name, err)
+		return each, fmt.Errorf("read PersistentVolumeClaim %s: %w", name, err)
 	}
-	return claim.Status.Capacity.Storage().Value(), nil
+	each.ClaimBytes, each.ClaimMade = claim.Status.Capacity.Storage().Value(), claim.CreationTimestamp.Time
+	return each, nil
 }
 
 func describe(r replica, pod corev1.Pod) replica {

@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/deckhouse/system-s3/images/controller/internal/backend"
-	"github.com/deckhouse/system-s3/lib/garage"
 	"github.com/deckhouse/system-s3/lib/layout"
 	"github.com/deckhouse/system-s3/lib/names"
 )
@@ -28,11 +27,14 @@ const unmarkedRPCTimeout = time.Minute
 // roll restarts the replica whose turn it is. What it returns is told to people; empty when all replicas run the
 // present template.
 func (r *Reconciler) roll(ctx context.Context, f facts, a access) (string, error) {
-	if f.Plane.Frozen != "" {
-		return "", nil // the chart leaves it alone, and so do we
+	if f.Plane.Frozen != "" || f.anyBehind(f.all()) {
+		return "", nil // the chart leaves it alone, and so do we; or a change of the epoch restarts all
 	}
 	marked, err := r.markOutdated(ctx, f)
 	if err != nil {
+		return "", err
+	}
+	if err := r.rollSpares(ctx, marked); err != nil {
 		return "", err
 	}
 	turn := layout.Roll(rollable(marked))
@@ -62,12 +64,28 @@ func (r *Reconciler) markOutdated(ctx context.Context, f facts) (facts, error) {
 		return f, nil
 	}
 	marked := f
-	marked.Replicas = append([]replica(nil), f.Replicas...)
-	for i := range marked.Replicas {
-		each := &marked.Replicas[i]
+	marked.Replicas, marked.Spares = outdated(f.Replicas, set), outdated(f.Spares, set)
+	return marked, nil
+}
+
+func outdated(replicas []replica, set appsv1.StatefulSet) []replica {
+	marked := append([]replica(nil), replicas...)
+	for i := range marked {
+		each := &marked[i]
 		each.Outdated = each.Revision != "" && each.Revision != set.Status.UpdateRevision
 	}
-	return marked, nil
+	return marked
+}
+
+// rollSpares restarts replicas without a role, which serve nobody.
+func (r *Reconciler) rollSpares(ctx context.Context, f facts) error {
+	pods := []string{}
+	for _, each := range f.Spares {
+		if each.Outdated && each.Exists {
+			pods = append(pods, each.Pod)
+		}
+	}
+	return r.restartAll(ctx, f, pods)
 }
 
 func rollable(f facts) []layout.Replica {
@@ -82,17 +100,15 @@ func rollable(f facts) []layout.Replica {
 
 // prove goes one step on with the proof that every replica holds all copies.
 func (r *Reconciler) prove(ctx context.Context, f facts, a access) layout.Gate {
+	return r.proveAs(ctx, f, a, f.Plane.ID)
+}
+
+// proveAs goes on with the proof that is kept under the key.
+func (r *Reconciler) proveAs(ctx context.Context, f facts, a access, key string) layout.Gate {
 	ctx, cancel := context.WithTimeout(ctx, changeTimeout)
 	defer cancel()
-	evidence := layout.Evidence{Now: time.Now()}
-	nodes := make([]backend.Node, 0, len(f.Replicas))
-	for _, each := range f.Replicas {
-		evidence.Delay = max(evidence.Delay, 2*each.RPCTimeout) //nolint:mnd // Garage's own rule
-		admin := garage.New(r.Gateways.Address(each.IP).Admin, a.adminToken, a.http)
-		nodes = append(nodes, backend.Node{Name: each.Pod, Run: each.Run, Admin: admin})
-	}
-	evidence.Accounts = backend.Accounts(ctx, nodes)
-	gate := layout.Prove(r.proofs[f.Plane.ID], evidence)
+	evidence, nodes := r.evidence(ctx, f, a)
+	gate := layout.Prove(r.proofs[key], evidence)
 	if gate.Request != layout.NoRequest {
 		log.FromContext(ctx).Info("proof of all copies", "plane", f.Plane.ID, "message", gate.Message)
 	}
@@ -100,7 +116,7 @@ func (r *Reconciler) prove(ctx context.Context, f facts, a access) layout.Gate {
 		log.FromContext(ctx).Info("a node did not take a request, the proof starts over", "plane", f.Plane.ID, "error", err.Error())
 		gate.Proof = layout.Proof{}
 	}
-	r.proofs[f.Plane.ID] = gate.Proof
+	r.proofs[key] = gate.Proof
 	return gate
 }
 
@@ -124,7 +140,7 @@ func (r *Reconciler) restart(ctx context.Context, f facts, turn layout.Turn) err
 
 // describeRun takes from a Pod what a restart depends on.
 func describeRun(r replica, pod corev1.Pod) replica {
-	r.UID = pod.UID
+	r.UID, r.Epoch = pod.UID, podEpoch(pod)
 	r.Revision = pod.Labels[appsv1.ControllerRevisionHashLabelKey]
 	r.RPCTimeout = unmarkedRPCTimeout
 	if msec, err := strconv.Atoi(pod.Annotations[names.RPCTimeoutAnnotation]); err == nil && msec > 0 {

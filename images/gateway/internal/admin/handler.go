@@ -57,6 +57,13 @@ type Hold interface {
 	State() (writing int, held time.Duration)
 }
 
+// Door lets clients in.
+type Door interface {
+	Open(epoch int) error
+	Expect(epoch int) error
+	IsOpen() bool
+}
+
 // Config is what the handler works with.
 type Config struct {
 	Token     string   // the plane's admin token
@@ -67,6 +74,7 @@ type Config struct {
 	Hold      Hold
 	Space     Space
 	Revoked   Revoked
+	Door      Door
 	Log       *zap.Logger
 }
 
@@ -86,6 +94,8 @@ func New(c Config) http.Handler {
 	for pattern, handle := range map[string]http.HandlerFunc{
 		"GET /gateway/v1/volume":  h.volume,
 		"PUT /gateway/v1/revoked": h.revoked,
+		"GET /gateway/v1/door":    h.doorState,
+		"PUT /gateway/v1/door":    h.door,
 		"GET /gateway/v1/hold":    h.holdState,
 		"PUT /gateway/v1/hold":    h.hold,
 		"DELETE /gateway/v1/hold": h.release,

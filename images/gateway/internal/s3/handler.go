@@ -3,6 +3,7 @@
 package s3
 
 import (
+	"context"
 	"errors"
 	"mime"
 	"net/http"
@@ -26,6 +27,7 @@ type Config struct {
 	Signer       *sigv4.Signer
 	Transport    http.RoundTripper // to Garage
 	Gate         *gate.Gate
+	Door         func(context.Context) error // nil when the replica serves clients; no function is an open door
 	Revoked      *revocation.List
 	STS          http.Handler // gets the form POSTs to the service itself
 	StallTimeout time.Duration
@@ -129,6 +131,11 @@ func (x *exchange) serve() error {
 	}
 	if op.Kind == access.Answer {
 		return x.answer(op)
+	}
+	if x.handler.Door != nil {
+		if err := x.handler.Door(x.request.Context()); err != nil {
+			return x.waited(err)
+		}
 	}
 	pass, err := x.handler.Gate.Enter(x.request.Context(), op, max(x.request.ContentLength, verified.Body.Length()))
 	if err != nil {
