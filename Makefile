@@ -5,6 +5,7 @@ SHELL := /bin/bash
 
 CACHE   ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/system-s3
 MASTERS ?= 3
+TOUR    ?= # of the tour: its flags, such as -seed 7 or -times 1 -least 0
 CLIENTS ?= # of the client matrix: -fast, or -clients boto3,rclone
 SANDBOX := bin/sandbox
 export SANDBOX_DIR ?= /var/lib/system-s3-sandbox
@@ -13,10 +14,10 @@ export GARAGE_BINARY ?= $(CACHE)/garage-2.5.0/bin/garage
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI := $(CACHE)/golangci-lint-$(GOLANGCI_VERSION)/golangci-lint
 CONTROLLER_GEN := sigs.k8s.io/controller-tools/cmd/controller-gen@v0.20.0
-UNITS   := . tests/sandbox tests/chart tests/demo tests/clients tests/clients/program/trial tests/suite
+UNITS   := . tests/sandbox tests/chart tests/demo tests/clients tests/clients/program/trial tests/suite tests/tour
 MODULES := $(UNITS) tests/scale tests/e2e tests/bench
 
-.PHONY: help demo down up test unit e2e leaving placement scale clients suite suite-fast bench lint generate check-generate tools
+.PHONY: help demo down up test unit e2e tour leaving placement scale clients suite suite-fast bench lint generate check-generate tools
 
 help: ## list the verbs
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
@@ -43,6 +44,11 @@ unit: tools ## unit, schema, template and contract tests
 e2e: tools ## end-to-end tests on the sandbox, brought up if it is not
 	@$(SANDBOX) up --masters $(MASTERS) --key-lifetime 30s # an expiry is waited for, not believed
 	@cd tests/e2e && go test -count=1 -timeout 30m -v -skip '^TestBadMoments$$' ./...
+
+tour: tools ## the fault tour of an hour or more on the sandbox, brought up if it is not
+	@$(SANDBOX) up --masters $(MASTERS) --key-lifetime 30s
+	@cd tests/tour && go build -o ../../bin/tour .
+	@bin/tour $(TOUR)
 
 leaving: tools ## disabling the module at fifteen bad moments, on the sandbox, brought up if it is not
 	@$(SANDBOX) up --masters $(MASTERS) --key-lifetime 30s

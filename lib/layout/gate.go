@@ -36,12 +36,18 @@ type Account struct {
 	Run string
 	// AllConnected tells that this node is connected to all nodes and every partition has all its copies on live nodes.
 	AllConnected bool
+	// Quorate tells that every partition has enough copies on live nodes for reads and writes.
+	Quorate bool
+	// Sees is the nodes that it is connected to, itself among them.
+	Sees map[string]bool
 	// Draining tells that an older version of the layout is still live.
 	Draining bool
 	Tables   []Table
 	Workers  []Worker
 	// FailedBlocks could not be copied or deleted; Garage tries them again after up to an hour.
 	FailedBlocks int
+	// LackedBlocks are those of them that the node needs and does not have.
+	LackedBlocks int
 }
 
 // Evidence is what the gate decides from.
@@ -49,7 +55,10 @@ type Evidence struct {
 	Now time.Time
 	// Delay is how long after it learnt of a block Garage begins to copy it: 2 x rpc_timeout_msec, the longest in force.
 	Delay    time.Duration
-	Accounts []Account // of every node that has a role
+	Accounts []Account // of every node that has a role, but for Absent
+	// Absent is the node that cannot be asked; empty when all are. Then the proof is that the others hold everything
+	// without it, see Living.
+	Absent string
 }
 
 // Proof is how far the proof is: what was asked of the nodes and what was seen since. It holds for the processes that
@@ -103,7 +112,11 @@ const (
 //
 // A node that restarts in between makes it start over: its queues are empty because it knows nothing yet.
 func Prove(p Proof, e Evidence) Gate {
-	if problem := unfit(e.Accounts); problem != "" {
+	problem := unfit(e.Accounts)
+	if e.Absent != "" {
+		problem = unfitLiving(e)
+	}
+	if problem != "" {
 		return Gate{Message: problem}
 	}
 	if stale(p, e) {
@@ -196,7 +209,7 @@ func settled(p Proof, e Evidence) Gate {
 		return Gate{Proof: p, Message: "blocks are being copied, still at it: " + missing}
 	}
 	for _, a := range e.Accounts {
-		if a.FailedBlocks == 0 {
+		if e.failed(a) == 0 {
 			continue
 		}
 		gate := Gate{Proof: p, Message: a.Name + " has blocks that could not be copied"}
@@ -205,7 +218,7 @@ func settled(p Proof, e Evidence) Gate {
 		}
 		return gate
 	}
-	return Gate{Open: true, Proof: p, Message: "every replica holds all copies"}
+	return Gate{Open: true, Proof: p, Message: e.proven()}
 }
 
 // thing is something of a node that comes to rest.

@@ -19,6 +19,7 @@ type proving struct {
 	t        *testing.T
 	now      time.Time
 	accounts []layout.Account
+	absent   string
 	proof    layout.Proof
 	gate     layout.Gate
 }
@@ -48,7 +49,7 @@ func prove(t *testing.T) *proving {
 
 func (p *proving) look() *proving {
 	p.t.Helper()
-	p.gate = layout.Prove(p.proof, layout.Evidence{Now: p.now, Delay: delay, Accounts: p.accounts})
+	p.gate = layout.Prove(p.proof, layout.Evidence{Now: p.now, Delay: delay, Accounts: p.accounts, Absent: p.absent})
 	p.proof = p.gate.Proof
 	return p
 }
@@ -73,8 +74,8 @@ func (p *proving) worker(node, name string, change func(*layout.Worker)) *provin
 
 // repairsEnd lets all nodes look through their blocks.
 func (p *proving) repairsEnd() *proving {
-	for _, name := range []string{"a", "b", "c"} {
-		p.on(name, func(a *layout.Account) {
+	for _, each := range p.accounts {
+		p.on(each.Name, func(a *layout.Account) {
 			a.Workers = append(a.Workers, layout.Worker{ID: 50, Name: "Block repair worker", State: "done"})
 		})
 	}

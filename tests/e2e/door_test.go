@@ -3,14 +3,9 @@ package e2e
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"crypto/x509"
-	"fmt"
-	"net"
 	"net/http"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -18,17 +13,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/stretchr/testify/require"
-	authenticationv1 "k8s.io/api/authentication/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/deckhouse/system-s3/lib/names"
+	way "github.com/deckhouse/system-s3/tests/demo/door"
 )
 
-// door is the way from this machine to the store's two Services. Names are resolved here as the cluster's DNS would;
-// everything else, TLS included, is as in a Pod.
+// door is the way to the store's two Services, on which every secret that is handed out is remembered.
 type door struct {
 	http   *http.Client
 	ledger *ledger
@@ -38,67 +29,23 @@ type door struct {
 
 func (s *story) door(t *testing.T) door {
 	t.Helper()
-	connection := &corev1.ConfigMap{}
-	key := client.ObjectKey{Namespace: namespace, Name: names.ConnectionConfigMap(mainBucket)}
-	require.NoError(t, site.Admin.Get(t.Context(), key, connection))
-	pool := x509.NewCertPool()
-	require.True(t, pool.AppendCertsFromPEM([]byte(connection.Data[names.CAKey])))
-
-	hosts := map[string]string{}
-	for host, service := range map[string]string{names.S3Host: names.GatewayService, names.STSHost: names.STSService} {
-		object := &corev1.Service{}
-		require.NoError(t, site.Admin.Get(t.Context(), client.ObjectKey{Namespace: names.Namespace, Name: service}, object))
-		hosts[host] = object.Spec.ClusterIP
-	}
-	return s.doorTo(pool, hosts)
+	found, err := way.Find(t.Context(), site, mainKey())
+	require.NoError(t, err)
+	return s.doorTo(found.CA, found.Hosts)
 }
 
 func (s *story) doorTo(pool *x509.CertPool, hosts map[string]string) door {
-	dialer := &net.Dialer{Timeout: 10 * time.Second}
-	return door{ledger: s.ledger, hosts: hosts, region: cmp.Or(s.region, names.Region), http: &http.Client{
-		Timeout: shortLimit,
-		Transport: &http.Transport{
-			TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12},
-			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-				address, err := place(hosts, address)
-				if err != nil {
-					return nil, err
-				}
-				return dialer.DialContext(ctx, network, address)
-			},
-		},
-	}}
-}
-
-// place is where a host is found, its subdomains too.
-func place(hosts map[string]string, address string) (string, error) {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return "", fmt.Errorf("dial: %w", err)
-	}
-	for suffix, to := range hosts {
-		switch {
-		case host != suffix && !strings.HasSuffix(host, "."+suffix):
-		case strings.Contains(to, ":"):
-			return to, nil
-		default:
-			return net.JoinHostPort(to, port), nil
-		}
-	}
-	return "", fmt.Errorf("dial: nothing of the store is called %s", host)
+	client := way.Way{Hosts: hosts, CA: pool}.Client()
+	return door{ledger: s.ledger, hosts: hosts, region: cmp.Or(s.region, names.Region), http: client}
 }
 
 // token is a new token of a ServiceAccount, not bound to a Pod.
 func (d door) token(ctx context.Context, i identity) (string, error) {
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
-		Audiences: []string{i.audience}, ExpirationSeconds: ptr.To(int64(600)),
-	}}
-	answer, err := site.Typed.CoreV1().ServiceAccounts(cmp.Or(i.namespace, namespace)).CreateToken(ctx, i.account, request, metav1.CreateOptions{})
-	if err != nil {
-		return "", fmt.Errorf("request token: %w", err)
+	token, err := way.Token(ctx, site, client.ObjectKey{Namespace: cmp.Or(i.namespace, namespace), Name: i.account}, i.audience)
+	if err == nil {
+		d.ledger.note("a token of "+i.account, token)
 	}
-	d.ledger.note("a token of "+i.account, answer.Status.Token)
-	return answer.Status.Token, nil
+	return token, err
 }
 
 // identity is where an SDK would read a token from a file.

@@ -6,6 +6,7 @@ replace (
 	github.com/deckhouse/system-s3 => ../..
 	github.com/deckhouse/system-s3/tests/demo => ../demo
 	github.com/deckhouse/system-s3/tests/sandbox => ../sandbox
+	github.com/deckhouse/system-s3/tests/tour => ../tour
 )
 
 require (
@@ -17,12 +18,13 @@ require (
 	github.com/deckhouse/system-s3 v0.0.0
 	github.com/deckhouse/system-s3/tests/demo v0.0.0
 	github.com/deckhouse/system-s3/tests/sandbox v0.0.0
+	github.com/deckhouse/system-s3/tests/tour v0.0.0
 	github.com/golang-jwt/jwt/v5 v5.3.1
 	github.com/stretchr/testify v1.12.1
 	golang.org/x/sync v0.25.0
-	golang.org/x/sys v0.50.0
 	k8s.io/api v0.35.0
 	k8s.io/apimachinery v0.35.0
+	k8s.io/client-go v0.35.0
 	k8s.io/utils v0.0.0-20260507154919-ff6756f316d2
 	sigs.k8s.io/controller-runtime v0.23.3
 )
@@ -74,13 +76,13 @@ require (
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/net v0.59.0 // indirect
 	golang.org/x/oauth2 v0.37.0 // indirect
+	golang.org/x/sys v0.50.0 // indirect
 	golang.org/x/term v0.46.0 // indirect
 	golang.org/x/text v0.42.0 // indirect
 	golang.org/x/time v0.16.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 	gopkg.in/evanphx/json-patch.v4 v4.13.0 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
-	k8s.io/client-go v0.35.0 // indirect
 	k8s.io/klog/v2 v2.140.0 // indirect
 	k8s.io/kube-openapi v0.0.0-20260603220949-865597e52e25 // indirect
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect

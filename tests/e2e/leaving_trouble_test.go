@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,6 +15,7 @@ import (
 	"github.com/deckhouse/system-s3/lib/names"
 	"github.com/deckhouse/system-s3/tests/demo/stage"
 	"github.com/deckhouse/system-s3/tests/sandbox/command"
+	"github.com/deckhouse/system-s3/tests/tour/ground"
 )
 
 // platform runs a verb of the sandbox on the stand-ins for Deckhouse.
@@ -68,9 +68,7 @@ func killContainers(ctx context.Context, pod *corev1.Pod, killed map[string]bool
 		if status.State.Running == nil || killed[status.ContainerID] {
 			continue
 		}
-		id := strings.TrimPrefix(status.ContainerID, "containerd://")
-		socket := site.Dir.Node(pod.Spec.NodeName, "containerd.sock")
-		if err := command.Run(ctx, "ctr", "--address", socket, "--namespace", "k8s.io", "tasks", "kill", "--signal", "SIGKILL", id); err != nil {
+		if err := ground.KillContainer(ctx, site, pod.Spec.NodeName, status.ContainerID); err != nil {
 			return err
 		}
 		killed[status.ContainerID] = true

@@ -20,7 +20,7 @@ import (
 	"github.com/deckhouse/system-s3/lib/names"
 	"github.com/deckhouse/system-s3/lib/plan"
 	"github.com/deckhouse/system-s3/tests/demo/stage"
-	"github.com/deckhouse/system-s3/tests/sandbox/command"
+	"github.com/deckhouse/system-s3/tests/tour/ground"
 )
 
 // claims are the sizes that the volumes have got, by claim, and those that they ask for when these differ.
@@ -104,6 +104,16 @@ func patient(keys aws.CredentialsProvider) aws.CredentialsProvider {
 	})
 }
 
+// pause lets time pass for the writer.
+func pause(ctx context.Context, length time.Duration) {
+	timer := time.NewTimer(length)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
 func (w *writer) end() error {
 	w.stop()
 	return <-w.failed
@@ -132,28 +142,13 @@ func (s *placing) growsByQuota(t *testing.T) {
 	require.NoError(t, awaitHealth(t.Context()))
 }
 
-// volumePath is where the volume of a replica is mounted on this machine.
-func volumePath(t *testing.T, ordinal int) string {
-	t.Helper()
-	claim, volume := &corev1.PersistentVolumeClaim{}, &corev1.PersistentVolume{}
-	require.NoError(t, site.Admin.Get(t.Context(), client.ObjectKey{Namespace: names.Namespace, Name: names.GarageClaim(plane, ordinal)}, claim))
-	require.NoError(t, site.Admin.Get(t.Context(), client.ObjectKey{Name: claim.Spec.VolumeName}, volume))
-	if volume.Spec.Local != nil {
-		return volume.Spec.Local.Path
-	}
-	return volume.Spec.HostPath.Path
-}
-
-// fill takes space on the volume of a replica, as objects would, until so many percent of it are free.
+// fill takes space on the volume of a replica until so many percent of it are free.
 func fill(t *testing.T, ordinal int, percent uint64) (empty func()) {
 	t.Helper()
-	path := volumePath(t, ordinal)
-	total, free, err := space(path)
+	path, err := ground.VolumePath(t.Context(), site, names.GarageClaim(plane, ordinal))
 	require.NoError(t, err)
-	file := path + "/ballast"
-	size := free - total*percent/100
-	require.NoError(t, command.Quick(t.Context(), "fallocate", "-l", fmt.Sprint(size), file))
-	return func() { require.NoError(t, command.Quick(context.WithoutCancel(t.Context()), "rm", "-f", file)) }
+	require.NoError(t, ground.Fill(t.Context(), path, percent))
+	return func() { require.NoError(t, ground.Empty(context.Background(), path)) }
 }
 
 // growsByFilling: one replica is filled, all grow by one step, and what happened can be read in the events (D3).

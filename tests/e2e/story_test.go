@@ -43,7 +43,8 @@ func TestStory(t *testing.T) {
 		{name: "a removed RoleBinding stops the next key", play: s.revokes},
 		{name: "a right taken away takes back the keys", play: s.takesBack},
 		{name: "nothing leads from one bucket to another", play: s.isolates},
-		{name: "whatever is deleted, the clients end well", play: s.survives},
+		{name: "whatever is killed or deleted, nothing acknowledged is lost", play: s.survives},
+		{name: "a consumer that starts now", play: s.startsNow},
 		{name: "a changed template restarts the replicas one by one", play: s.rolls},
 		{name: "nobody wrote down a key or a token", play: s.keepsSecrets},
 	}

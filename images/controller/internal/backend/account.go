@@ -24,7 +24,7 @@ func Accounts(ctx context.Context, nodes []Node) []layout.Account {
 	var group sync.WaitGroup
 	for i, node := range nodes {
 		group.Go(func() {
-			account, err := accountOf(ctx, node.Admin)
+			account, err := node.Admin.Account(ctx)
 			if err != nil {
 				account = layout.Account{Silence: err.Error()}
 			}
@@ -36,60 +36,17 @@ func Accounts(ctx context.Context, nodes []Node) []layout.Account {
 	return accounts
 }
 
-func accountOf(ctx context.Context, admin *garage.Client) (layout.Account, error) {
-	var account layout.Account
-	health, err := admin.GetClusterHealth(ctx)
-	if err != nil {
-		return account, err
-	}
-	history, err := admin.GetClusterLayoutHistory(ctx)
-	if err != nil {
-		return account, err
-	}
-	statistics, err := admin.GetNodeStatistics(ctx)
-	if err != nil {
-		return account, err
-	}
-	workers, err := admin.ListWorkers(ctx)
-	if err != nil {
-		return account, err
-	}
-	account.AllConnected = health.Healthy() && health.Partitions > 0 && health.PartitionsAllOK == health.Partitions
-	account.Draining = history.Draining()
-	account.FailedBlocks = statistics.Blocks.ResyncErrors
-	account.Workers = workers
-	for _, table := range statistics.Tables {
-		account.Tables = append(account.Tables, layout.Table{
-			Name: table.Name, MerkleQueue: table.MerkleQueue, InsertQueue: table.InsertQueue,
-		})
-	}
-	return account, nil
-}
-
 // Ask carries a request of the gate to every node. An error means that some node may not have it.
 func Ask(ctx context.Context, nodes []Node, request layout.Request) error {
 	failures := make([]error, len(nodes))
 	var group sync.WaitGroup
 	for i, node := range nodes {
 		group.Go(func() {
-			if err := askOne(ctx, node.Admin, request); err != nil {
+			if err := node.Admin.Ask(ctx, request); err != nil {
 				failures[i] = fmt.Errorf("%s: %w", node.Name, err)
 			}
 		})
 	}
 	group.Wait()
 	return errors.Join(failures...)
-}
-
-func askOne(ctx context.Context, admin *garage.Client, request layout.Request) error {
-	switch request {
-	case layout.CompareAll:
-		return admin.LaunchRepair(ctx, garage.RepairTables)
-	case layout.FindBlocks:
-		return admin.LaunchRepair(ctx, garage.RepairBlocks)
-	case layout.RetryFailed:
-		return admin.RetryBlocks(ctx)
-	case layout.NoRequest:
-	}
-	return nil
 }

@@ -39,13 +39,9 @@ func (x *exchange) forward(op access.Operation) error {
 			return x.broken(ctx, err)
 		}
 	}
-	request, err := x.handler.Signer.Forward(ctx, x.verified, op, x.handler.Now())
+	response, err := x.ask(ctx, op)
 	if err != nil {
 		return err
-	}
-	response, err := x.handler.Transport.RoundTrip(request)
-	if err != nil {
-		return x.broken(ctx, err)
 	}
 	defer response.Body.Close() //nolint:errcheck // what matters of the answer has been read
 	if response.StatusCode >= http.StatusBadRequest {
@@ -55,6 +51,19 @@ func (x *exchange) forward(op access.Operation) error {
 		return x.answerPost(response)
 	}
 	return x.pass(ctx, response)
+}
+
+// send asks Garage.
+func (x *exchange) send(ctx context.Context, op access.Operation) (*http.Response, error) {
+	request, err := x.handler.Signer.Forward(ctx, x.verified, op, x.handler.Now())
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it is the answer
+	}
+	response, err := x.handler.Transport.RoundTrip(request)
+	if err != nil {
+		return nil, x.broken(ctx, err)
+	}
+	return response, nil
 }
 
 // broken tells why there is no answer from Garage: the client's fault, its absence, or Garage's.

@@ -19,16 +19,18 @@ import (
 
 // Config is what the handler works with.
 type Config struct {
-	Region       string             // what is told to those who ask; signatures for any are accepted
-	Domains      []string           // hosts whose subdomains are buckets
-	Ring         func() access.Ring // the key ring of the moment
-	InternalID   string             // the internal key, by which the controller asks, too
-	InternalKey  string
-	Signer       *sigv4.Signer
-	Transport    http.RoundTripper // to Garage
-	Gate         *gate.Gate
-	Door         func(context.Context) error // nil when the replica serves clients; no function is an open door
-	Revoked      *revocation.List
+	Region      string             // what is told to those who ask; signatures for any are accepted
+	Domains     []string           // hosts whose subdomains are buckets
+	Ring        func() access.Ring // the key ring of the moment
+	InternalID  string             // the internal key, by which the controller asks, too
+	InternalKey string
+	Signer      *sigv4.Signer
+	Transport   http.RoundTripper // to Garage
+	Gate        *gate.Gate
+	Revoked     *revocation.List
+	Door        func(context.Context) error // nil when the replica serves clients; no function is an open door
+	// HasBucket tells whether the store, not only this node, has a bucket.
+	HasBucket    func(ctx context.Context, bucket string) (bool, error)
 	STS          http.Handler // gets the form POSTs to the service itself
 	StallTimeout time.Duration
 	Now          func() time.Time
@@ -39,13 +41,14 @@ type Config struct {
 type Handler struct {
 	Config
 
-	verifier *sigv4.Verifier
-	keys     keys
+	verifier  *sigv4.Verifier
+	keys      keys
+	directory directory
 }
 
 // New is the handler of the S3 port.
 func New(c Config) *Handler {
-	h := &Handler{Config: c}
+	h := &Handler{Config: c, directory: directory{ask: c.HasBucket, now: c.Now}}
 	h.verifier = &sigv4.Verifier{Domains: c.Domains, Lookup: h.secretOf}
 	return h
 }

@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"bytes"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -29,17 +30,31 @@ type garageError struct {
 	Message string `xml:"Message"`
 }
 
+// readRefusal reads Garage's error and leaves the body as it was; the zero garageError is one without words.
+func readRefusal(response *http.Response) (garageError, error) {
+	data, err := io.ReadAll(io.LimitReader(response.Body, maxRefusal))
+	if err != nil {
+		return garageError{}, fmt.Errorf("read Garage's error: %w", err)
+	}
+	response.Body = readBody{bytes.NewReader(data), response.Body}
+	var told garageError
+	if err := xml.Unmarshal(data, &told); err != nil {
+		return garageError{}, fmt.Errorf("understand Garage's error: %w", err)
+	}
+	return told, nil
+}
+
+// readBody is a body that was read already.
+type readBody struct {
+	io.Reader
+	io.Closer
+}
+
 // refusal turns Garage's error into the one the client gets.
 func (x *exchange) refusal(response *http.Response) error {
-	var told garageError
-	if x.request.Method != http.MethodHead {
-		data, err := io.ReadAll(io.LimitReader(response.Body, maxRefusal))
-		if err == nil {
-			err = xml.Unmarshal(data, &told)
-		}
-		if err != nil {
-			told = garageError{}
-		}
+	told, err := readRefusal(response)
+	if err != nil {
+		told = garageError{}
 	}
 	if contentRange := response.Header.Get("Content-Range"); contentRange != "" {
 		x.out.Header().Set("Content-Range", contentRange)

@@ -101,7 +101,8 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	revoked := &revocation.List{}
 	s3Handler := s3.New(s3.Config{
 		Region: names.Region, Domains: c.domains(), Ring: s.ring.Current, InternalID: id, InternalKey: key, Signer: signer,
-		Transport: s.garage, Gate: s.gate, Door: entrance.Pass, Revoked: revoked, STS: s3.NewSTS(urls.sts, toSTS, c.Log),
+		Transport: s.garage, Gate: s.gate, Door: entrance.Pass, Revoked: revoked, HasBucket: hasBucket(client),
+		STS:          s3.NewSTS(urls.sts, toSTS, c.Log),
 		StallTimeout: c.StallTimeout, Now: c.Now, Log: c.Log.Named("s3"),
 	})
 	adminHandler := admin.New(admin.Config{
@@ -118,6 +119,17 @@ func (s *Server) probe(signer *sigv4.Signer, client *garage.Client) *readiness.P
 			layout, err := client.GetClusterLayout(ctx)
 			return layout.Version > 0, err
 		},
+	}
+}
+
+// hasBucket asks by the admin API, which answers with what a majority of the nodes says.
+func hasBucket(client *garage.Client) func(context.Context, string) (bool, error) {
+	return func(ctx context.Context, bucket string) (bool, error) {
+		_, err := client.GetBucketByAlias(ctx, bucket)
+		if garage.IsAbsent(err) {
+			return false, nil
+		}
+		return err == nil, err
 	}
 }
 

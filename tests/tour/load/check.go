@@ -1,0 +1,86 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	// readers is how many objects are read back at once.
+	readers = 4
+	// patience is for how long questions without an answer are asked again: a store that is well answers at once.
+	patience = 2 * time.Minute
+	again    = time.Second
+	// limit of a check, far more than it takes.
+	limit = 10 * time.Minute
+)
+
+var errSlow = errors.New("it took longer than ten minutes")
+
+// Check reads everything back, also what was deleted, and lists, and returns what was found since the last time. The
+// workers must be at rest. The error means that the store could not be asked at all.
+func (l *Load) Check(ctx context.Context) ([]Finding, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errSlow)
+	defer cancel()
+	deadline := time.Now().Add(patience)
+	var listed map[string]bool
+	err := insist(ctx, deadline, func(ctx context.Context) error {
+		var err error
+		listed, err = l.list(ctx, l.options.Prefix)
+		return err
+	})
+	if err != nil {
+		return l.takeFindings(), fmt.Errorf("list in the end: %w", err)
+	}
+	l.compare(l.options.Prefix, listed)
+	group, groupContext := errgroup.WithContext(ctx)
+	group.SetLimit(readers)
+	for _, key := range l.ledger.keys() {
+		group.Go(func() error {
+			l.readBack(groupContext, deadline, key)
+			return context.Cause(groupContext)
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return l.takeFindings(), fmt.Errorf("read everything back: %w", err)
+	}
+	return l.takeFindings(), nil
+}
+
+// readBack reads one key until the store says what there is.
+func (l *Load) readBack(ctx context.Context, deadline time.Time, key string) {
+	var got found
+	err := insist(ctx, deadline, func(ctx context.Context) error {
+		var err error
+		got, err = l.get(ctx, key)
+		return err
+	})
+	if ctx.Err() != nil {
+		return // given up, which proves nothing
+	}
+	if err != nil {
+		l.tell(&Finding{Kind: Unreadable, Key: key, Story: err.Error()})
+		return
+	}
+	l.tell(l.ledger.read(key).judge(l.options.Seed, key, got))
+}
+
+// insist asks until there is an answer or the deadline is over.
+func insist(ctx context.Context, deadline time.Time, ask func(context.Context) error) error {
+	for {
+		err := ask(ctx)
+		if err == nil || ctx.Err() != nil || !time.Now().Before(deadline) {
+			return err
+		}
+		timer := time.NewTimer(again)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+}
