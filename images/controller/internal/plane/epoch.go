@@ -297,9 +297,7 @@ func (r *Reconciler) settle(ctx context.Context, o outcome, a access) crossing {
 
 // survey proves that every replica with a role holds all copies.
 func (r *Reconciler) survey(ctx context.Context, o outcome, a access, now crossing) crossing {
-	if o.Plane.Survey && (o.Previous.Proven || len(o.lost()) == 1 && o.up() == len(o.Replicas)-1) {
-		// Without the replica that is lost there is no whole proof. Two have everything together, and the one that stays
-		// proves by itself, after the change, that it lacks nothing.
+	if o.Plane.Survey && o.Previous.Proven {
 		now.Proven = true
 		return now
 	}
@@ -310,11 +308,6 @@ func (r *Reconciler) survey(ctx context.Context, o outcome, a access, now crossi
 	}
 	now.Whole, now.Proven = o.Plane.Epoch, o.Plane.Survey
 	return now
-}
-
-// lost are replicas that have no Pod or no node, and not for a moment only.
-func (f facts) lost() []replica {
-	return slices.DeleteFunc(slices.Clone(f.Replicas), func(r replica) bool { return r.Exists && r.Unschedulable == "" })
 }
 
 // expect makes clients wait at the doors instead of meeting none.
