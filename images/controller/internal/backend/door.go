@@ -55,6 +55,20 @@ func Hold(ctx context.Context, doors []Door, lasting time.Duration) (writing int
 	return writing, err
 }
 
+// StillHeld tells whether every gateway holds writes at this moment, without a break since it was told to.
+func StillHeld(ctx context.Context, doors []Door) bool {
+	told := make([]struct {
+		HeldSeconds float64 `json:"heldSeconds"`
+	}, len(doors))
+	err := all(doors, func(i int, d Door) error { return d.ask(ctx, http.MethodGet, "hold", nil, &told[i]) })
+	for _, each := range told {
+		if each.HeldSeconds <= 0 {
+			return false
+		}
+	}
+	return err == nil
+}
+
 // Release lets writes in again.
 func Release(ctx context.Context, doors []Door) error {
 	return all(doors, func(_ int, d Door) error { return d.ask(ctx, http.MethodDelete, "hold", nil, nil) })

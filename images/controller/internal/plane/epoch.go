@@ -159,6 +159,9 @@ func (r *Reconciler) handOver(ctx context.Context, f facts, a access, now crossi
 	}
 	now.Holding = true
 	doors := r.doors(live, a)
+	if !backend.StillHeld(ctx, doors) {
+		delete(r.proofs, equalProof(f)) // it begins, or a gateway was restarted and let writes in
+	}
 	writing, err := backend.Hold(ctx, doors, holdLease)
 	r.holds[f.Plane.ID] = held{since: hold.since, doors: doors}
 	if err != nil {
@@ -174,6 +177,11 @@ func (r *Reconciler) handOver(ctx context.Context, f facts, a access, now crossi
 	gate := r.compare(ctx, some, a, equalProof(f))
 	if !gate.Open {
 		now.Progress = fmt.Sprintf("%s So far: %s.", now.Message, gate.Message)
+		return now, nil
+	}
+	if !backend.StillHeld(ctx, doors) {
+		delete(r.proofs, equalProof(f))
+		now.Progress = "Writes got in before all replicas could be restarted with fewer copies; it is tried again."
 		return now, nil
 	}
 	now.Handed = f.Plane.Epoch

@@ -74,9 +74,13 @@ func (d *doorman) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			d.open = asked.Epoch
 		}
 	case what == "hold":
-		d.held = r.Method == http.MethodPut
+		d.held = r.Method == http.MethodPut || d.held && r.Method == http.MethodGet
 	}
-	_ = json.NewEncoder(w).Encode(map[string]any{"open": d.open > 0, "writing": 0})
+	seconds := 0
+	if d.held {
+		seconds = 60
+	}
+	_ = json.NewEncoder(w).Encode(map[string]any{"open": d.open > 0, "writing": 0, "heldSeconds": seconds})
 }
 
 // landing is a small world around the controller: the hooks, Kubernetes and the init steps of Pods, all of one plane.

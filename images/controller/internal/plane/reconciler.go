@@ -106,7 +106,7 @@ func (r *Reconciler) pass(ctx context.Context, p plan.Plane, previous plan.Plane
 	}
 	f, a, err := r.observe(ctx, p, previous)
 	if err != nil {
-		return outcome{facts: f, Problem: sentence(err)}, nil
+		return outcome{facts: f, Crossing: f.remembered(), Problem: sentence(err)}, nil
 	}
 	f.Begun = r.begun[p.ID]
 	o := r.move(ctx, f, a)
