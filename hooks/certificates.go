@@ -193,6 +193,7 @@ func hosts(input *pkg.HookInput) []string {
 		names.S3Host,
 		"*." + names.S3Host,
 		names.STSHost,
+		names.PageHost,
 		names.GatewayService + "." + names.Namespace + ".svc",
 	}
 	domain := input.Values.Get("global.discovery.clusterDomain").String()

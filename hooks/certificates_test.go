@@ -42,7 +42,7 @@ func TestCertificateNamesEveryHost(t *testing.T) {
 	r.run()
 	leaf, roots := servingCertificate(t, r)
 	for _, host := range []string{
-		"s3.d8-system-s3.svc", "bucket.s3.d8-system-s3.svc", "sts.d8-system-s3.svc", "s3-gateway.d8-system-s3.svc",
+		"s3.d8-system-s3.svc", "bucket.s3.d8-system-s3.svc", "sts.d8-system-s3.svc", "s3-gateway.d8-system-s3.svc", "page.d8-system-s3.svc",
 		"s3.d8-system-s3.svc.cluster.test", "bucket.s3.d8-system-s3.svc.cluster.test", "sts.d8-system-s3.svc.cluster.test",
 	} {
 		_, err := leaf.Verify(x509.VerifyOptions{DNSName: host, Roots: roots})

@@ -17,10 +17,14 @@ const module = "github.com/deckhouse/system-s3/"
 
 // pure packages decide; they may import only what cannot read the world.
 var pure = map[string][]string{
-	"lib/plan":   {},
-	"lib/layout": {},
-	"lib/access": {"lib/names"},
-	"lib/names":  {},
+	"lib/plan":    {},
+	"lib/layout":  {},
+	"lib/access":  {"lib/names"},
+	"lib/names":   {},
+	"lib/metrics": {},
+	"lib/version": {},
+
+	"images/controller/internal/status": {"lib/names", "lib/plan"},
 }
 
 // impure are the standard packages through which a decision could read the world or speak to it.
@@ -33,9 +37,9 @@ var arrows = map[string][]string{
 	"lib/kube":          {"lib/access", "lib/api", "lib/names", "lib/sts"},
 	"lib/sts":           {"lib/access", "lib/names"},
 	"lib/sigv4":         {"lib/access", "lib/names"},
-	"hooks":             {"lib/plan", "lib/names", "lib/access", "lib/api"},
-	"images/controller": {"lib/access", "lib/api", "lib/garage", "lib/kube", "lib/layout", "lib/names", "lib/plan", "lib/sts"},
-	"images/gateway":    {"lib/access", "lib/garage", "lib/names", "lib/sigv4"},
+	"hooks":             {"lib/plan", "lib/names", "lib/access", "lib/api", "lib/version"},
+	"images/controller": {"images/controller/internal/status", "lib/access", "lib/api", "lib/garage", "lib/kube", "lib/layout", "lib/metrics", "lib/names", "lib/plan", "lib/sts", "lib/version"},
+	"images/gateway":    {"lib/access", "lib/garage", "lib/metrics", "lib/names", "lib/sigv4", "lib/version"},
 }
 
 type listed struct {

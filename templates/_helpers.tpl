@@ -98,3 +98,21 @@ requests:
       apiVersion: v1
       fieldPath: {{ index . 1 }}
 {{- end -}}
+
+{{- /* monitoring: not empty when objects of prometheus-operator can be printed. */ -}}
+{{- define "system-s3.monitoring" -}}
+{{- if has "operator-prometheus" (.Values.global.enabledModules | default list) -}}
+true
+{{- end -}}
+{{- end -}}
+
+{{- /* scrapers: the rule of a NetworkPolicy that lets Prometheus, and nobody else, in to the metrics. */ -}}
+{{- define "system-s3.scrapers" -}}
+- from:
+    - namespaceSelector:
+        matchLabels:
+          kubernetes.io/metadata.name: d8-monitoring
+  ports:
+    - protocol: TCP
+      port: https-metrics
+{{- end -}}

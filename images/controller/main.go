@@ -17,17 +17,17 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/deckhouse/system-s3/images/controller/internal/metrics"
 	"github.com/deckhouse/system-s3/lib/names"
+	"github.com/deckhouse/system-s3/lib/version"
 )
-
-// version is set by the build.
-var version = "dev" //nolint:gochecknoglobals // the linker can set nothing else
 
 // options of the process.
 type options struct {
 	probes      string // address of /healthz and /readyz
 	metrics     string // address of the metrics; "0" for none
 	sts         string // address of the STS endpoint
+	page        string // address of the status page
 	tlsDir      string // with tls.crt and tls.key
 	ringFile    string
 	keyLifetime time.Duration
@@ -48,7 +48,7 @@ func main() {
 		os.Exit(2) //nolint:mnd // wrong usage, as the flag package has it
 	}
 	if o == nil {
-		_, _ = fmt.Fprintln(os.Stdout, version) // whoever closed it does not want to know
+		_, _ = fmt.Fprintln(os.Stdout, version.Line("controller")) // whoever closed it does not want to know
 		return
 	}
 	log, err := newLogger(o.level)
@@ -77,8 +77,9 @@ func parse(args []string, variable func(name string) string) (*options, error) {
 	}
 	flags := flag.NewFlagSet("controller", flag.ContinueOnError)
 	flags.StringVar(&o.probes, "health-probe-bind-address", ":"+strconv.Itoa(names.ControllerProbesPort), "address of /healthz and /readyz")
-	flags.StringVar(&o.metrics, "metrics-bind-address", "0", "address of the metrics, 0 for none")
+	flags.StringVar(&o.metrics, "metrics-bind-address", ":"+strconv.Itoa(names.MetricsPort), "address of the metrics, 0 for none")
 	flags.StringVar(&o.sts, "sts-bind-address", ":"+strconv.Itoa(names.STSPort), "address of the STS endpoint")
+	flags.StringVar(&o.page, "page-bind-address", ":"+strconv.Itoa(names.PagePort), "address of the status page")
 	flags.StringVar(&o.tlsDir, "tls-dir", "/etc/system-s3/tls", "folder with tls.crt and tls.key")
 	flags.StringVar(&o.ringFile, "key-ring-file", "/etc/system-s3/key-ring/"+names.KeyRingKey, "file with the signing keys")
 	showVersion := flags.Bool("version", false, "print the version and exit")
@@ -133,13 +134,22 @@ func run(o options, log logr.Logger) error {
 	if err != nil {
 		return err
 	}
-	if err := setupControllers(mgr); err != nil {
+	conditions := &metrics.Conditions{}
+	if err := setupControllers(mgr, conditions); err != nil {
 		return err
 	}
-	if err := setupSTS(ctx, o, mgr, log); err != nil {
+	exchanges := metrics.NewExchanges()
+	self, err := setupSTS(ctx, o, mgr, exchanges)
+	if err != nil {
 		return err
 	}
-	log.Info("controller starts", "version", version)
+	if err := setupMetrics(mgr, self, conditions, exchanges); err != nil {
+		return err
+	}
+	if err := setupPage(o, mgr, log.WithName("page")); err != nil {
+		return err
+	}
+	log.Info("controller starts", "version", version.String())
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("run: %w", err)
 	}
@@ -150,6 +160,6 @@ func run(o options, log logr.Logger) error {
 func limited(config *rest.Config) *rest.Config {
 	own := rest.CopyConfig(config)
 	own.QPS, own.Burst = 200, 400 // a busy cluster: 5 000 SystemBuckets whose use changes every minute
-	own.UserAgent = names.Module + "-controller/" + version
+	own.UserAgent = names.Module + "-controller/" + version.String()
 	return own
 }

@@ -39,7 +39,7 @@ func TestParse(t *testing.T) {
 		"nothing": {reason: "defaults are those of the Pod", want: func(t *testing.T, o *options) {
 			t.Helper()
 			assert.Equal(t, options{
-				probes: ":8081", metrics: "0", sts: ":8443", tlsDir: "/etc/system-s3/tls",
+				probes: ":8081", metrics: ":8445", sts: ":8443", page: ":8446", tlsDir: "/etc/system-s3/tls",
 				ringFile: "/etc/system-s3/key-ring/ring.json", keyLifetime: 30 * time.Minute,
 			}, *o)
 		}},
@@ -106,7 +106,8 @@ func TestSTSServerTakesUpNewCertificates(t *testing.T) {
 	require.NoError(t, err)
 	address := reserved.Addr().String()
 	require.NoError(t, reserved.Close())
-	server := &stsServer{
+	server := &tlsServer{
+		name: "test", connections: maxConnections,
 		address: address, certificate: watcher.GetCertificate, ready: make(chan struct{}),
 		handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") }),
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -20,13 +22,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/deckhouse/system-s3/images/controller/internal/backend"
 	"github.com/deckhouse/system-s3/images/controller/internal/bucket"
 	"github.com/deckhouse/system-s3/images/controller/internal/endpoint"
 	"github.com/deckhouse/system-s3/images/controller/internal/leave"
+	"github.com/deckhouse/system-s3/images/controller/internal/metrics"
 	"github.com/deckhouse/system-s3/images/controller/internal/module"
+	"github.com/deckhouse/system-s3/images/controller/internal/page"
 	"github.com/deckhouse/system-s3/images/controller/internal/plane"
 	"github.com/deckhouse/system-s3/lib/api/v1alpha1"
 	"github.com/deckhouse/system-s3/lib/names"
@@ -42,10 +45,14 @@ func newManager(o options, config *rest.Config) (manager.Manager, error) {
 			return nil, fmt.Errorf("fill the scheme: %w", err)
 		}
 	}
+	scraped, err := metricsOptions(o, config)
+	if err != nil {
+		return nil, err
+	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                  scheme,
 		Cache:                   cacheOptions(),
-		Metrics:                 server.Options{BindAddress: o.metrics},
+		Metrics:                 scraped,
 		HealthProbeBindAddress:  o.probes,
 		GracefulShutdownTimeout: ptr.To(stopTimeout),
 		LeaderElection:          true,
@@ -53,6 +60,8 @@ func newManager(o options, config *rest.Config) (manager.Manager, error) {
 		LeaderElectionResourceLock: resourcelock.LeasesResourceLock,
 		// The process ends right after, so nothing is written without the lease, and the next leader need not wait.
 		LeaderElectionReleaseOnCancel: true,
+		// Of all the cluster's volumes only those of our own claims are read, one at a time.
+		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.PersistentVolume{}}}},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the manager: %w", err)
@@ -68,7 +77,7 @@ func cacheOptions() cache.Options {
 	own := map[string]cache.Config{names.Namespace: {}}
 	marked := labels.SelectorFromSet(labels.Set{names.ModuleLabel: names.Module})
 	// Nobody here reads who wrote which field, and with thousands of objects that is half of the memory.
-	return cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{
+	options := cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{
 		&corev1.ConfigMap{}: {Namespaces: map[string]cache.Config{
 			names.Namespace:     {},
 			cache.AllNamespaces: {LabelSelector: marked},
@@ -80,14 +89,22 @@ func cacheOptions() cache.Options {
 		&discoveryv1.EndpointSlice{}:    {Namespaces: own, Label: labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: names.S3Service})},
 		module.Object():                 {Field: fields.OneTermEqualSelector("metadata.name", names.Module)},
 		&corev1.PersistentVolumeClaim{}: {Namespaces: own},
+		&corev1.Node{}:                  {Transform: plane.OnlyPlace},
 	}}
+	maps.Copy(options.ByObject, page.Cached())
+	return options
 }
 
-// setupControllers adds what only the leader runs.
-func setupControllers(mgr manager.Manager) error {
+// setupControllers adds what only the leader runs. The conditions that it publishes are told as metrics, too.
+func setupControllers(mgr manager.Manager, conditions *metrics.Conditions) error {
 	board := backend.NewBoard()
-	conditions := module.Conditions{Client: mgr.GetClient(), Events: mgr.GetEventRecorder(names.Module), Now: time.Now}
+	conditions.Next = module.Conditions{Client: mgr.GetClient(), Events: mgr.GetEventRecorder(names.Module), Now: time.Now}
 	planes := plane.New(mgr.GetClient(), &backend.Gateways{}, conditions, board)
+	typed, err := kubernetes.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("make the client for logs: %w", err)
+	}
+	planes.Logs = plane.PodLogs{Client: typed}
 	if err := planes.Setup(mgr); err != nil {
 		return err
 	}

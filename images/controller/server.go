@@ -26,18 +26,20 @@ const (
 	maxConnections = 2048
 )
 
-// stsServer serves the STS endpoint on every replica. It starts to listen once the caches are filled, so that nobody is
-// told that a SystemBucket does not exist only because it was not read yet.
-type stsServer struct {
+// tlsServer serves STS, or the status page, on every replica. It starts to listen once the caches are filled, so that
+// nobody is told that a SystemBucket does not exist only because it was not read yet.
+type tlsServer struct {
+	name        string
 	address     string
+	connections int // at once, at most
 	handler     http.Handler
 	certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	ready       chan struct{} // closed when it listens
 }
 
-var errNotListening = errors.New("STS does not listen yet")
+var errNotListening = errors.New("it does not listen yet")
 
-func (s *stsServer) check() error {
+func (s *tlsServer) check() error {
 	select {
 	case <-s.ready:
 		return nil
@@ -47,25 +49,25 @@ func (s *stsServer) check() error {
 }
 
 // NeedLeaderElection is false: every replica answers.
-func (*stsServer) NeedLeaderElection() bool { return false }
+func (*tlsServer) NeedLeaderElection() bool { return false }
 
 // Start serves until the context ends, then lets running exchanges end.
-func (s *stsServer) Start(ctx context.Context) error {
+func (s *tlsServer) Start(ctx context.Context) error {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", s.address)
 	if err != nil {
-		return fmt.Errorf("listen for STS: %w", err)
+		return fmt.Errorf("listen for %s: %w", s.name, err)
 	}
 	close(s.ready)
 	server := &manager.Server{
-		Name: "sts",
+		Name: s.name,
 		Server: &http.Server{
 			Handler: s.handler, MaxHeaderBytes: maxHeader,
 			ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout, IdleTimeout: idleTimeout,
 			// Scanners and clients without our CA fail in the handshake all day long.
 			ErrorLog: debugLog(log.FromContext(ctx)),
 		},
-		Listener: tls.NewListener(netutil.LimitListener(listener, maxConnections), &tls.Config{
+		Listener: tls.NewListener(netutil.LimitListener(listener, s.connections), &tls.Config{
 			GetCertificate: s.certificate, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
 		}),
 		ShutdownTimeout: ptr.To(stopTimeout),

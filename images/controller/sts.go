@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/deckhouse/system-s3/images/controller/internal/backend"
+	"github.com/deckhouse/system-s3/images/controller/internal/metrics"
 	"github.com/deckhouse/system-s3/images/controller/internal/revocation"
 	"github.com/deckhouse/system-s3/lib/access"
 	"github.com/deckhouse/system-s3/lib/api/v1alpha1"
@@ -19,37 +20,41 @@ import (
 	"github.com/deckhouse/system-s3/lib/sts"
 )
 
-// setupSTS adds the STS endpoint, which every replica runs.
-func setupSTS(ctx context.Context, o options, mgr manager.Manager, log logr.Logger) error {
+// setupSTS adds the STS endpoint, which every replica runs, and returns what there is to tell of it.
+func setupSTS(ctx context.Context, o options, mgr manager.Manager, exchanges *metrics.Exchanges) (metrics.Self, error) {
+	log := mgr.GetLogger()
 	certificates, err := certwatcher.New(filepath.Join(o.tlsDir, "tls.crt"), filepath.Join(o.tlsDir, "tls.key"))
 	if err != nil {
-		return fmt.Errorf("read the serving certificate: %w", err)
+		return metrics.Self{}, fmt.Errorf("read the serving certificate: %w", err)
 	}
 	if err := mgr.Add(certificates); err != nil {
-		return fmt.Errorf("watch the serving certificate: %w", err)
+		return metrics.Self{}, fmt.Errorf("watch the serving certificate: %w", err)
 	}
 	// The endpoint bounds the exchanges in flight, and the apiserver has its own fair queues.
 	reviews, err := kube.NewReviews(mgr.GetConfig(), kube.Unlimited())
 	if err != nil {
-		return err
+		return metrics.Self{}, err
 	}
 	// Every replica answers STS, so every replica keeps SystemBuckets in its cache, not only the leader.
 	if _, err := mgr.GetCache().GetInformer(ctx, &v1alpha1.SystemBucket{}); err != nil {
-		return fmt.Errorf("watch SystemBuckets: %w", err)
+		return metrics.Self{}, fmt.Errorf("watch SystemBuckets: %w", err)
 	}
 	ring := func() (access.Ring, error) { return readRing(o.ringFile) }
 	ledger, err := setupRevocation(o, mgr, log.WithName("revocation"))
 	if err != nil {
-		return err
+		return metrics.Self{}, err
 	}
 	handler := sts.New(sts.Config{
 		Reviewer: reviews, Authorizer: reviews, Buckets: kube.Buckets{Reader: mgr.GetClient()},
-		Issuer: sts.RingIssuer{Ring: ring, Now: time.Now}, Issued: ledger.Note,
+		Issuer: sts.RingIssuer{Ring: ring, Now: time.Now}, Issued: ledger.Note, Answered: exchanges.Count,
 		Log: log.WithName("sts"), Lifetime: o.keyLifetime, Now: time.Now,
 	})
-	endpoint := &stsServer{address: o.sts, handler: handler, certificate: certificates.GetCertificate, ready: make(chan struct{})}
+	endpoint := &tlsServer{
+		name: "sts", address: o.sts, connections: maxConnections, handler: handler,
+		certificate: certificates.GetCertificate, ready: make(chan struct{}),
+	}
 	if err := mgr.Add(endpoint); err != nil {
-		return fmt.Errorf("add the STS endpoint: %w", err)
+		return metrics.Self{}, fmt.Errorf("add the STS endpoint: %w", err)
 	}
 	err = mgr.AddReadyzCheck("sts", ready(func() error {
 		if _, err := ring(); err != nil {
@@ -58,9 +63,9 @@ func setupSTS(ctx context.Context, o options, mgr manager.Manager, log logr.Logg
 		return endpoint.check()
 	}))
 	if err != nil {
-		return fmt.Errorf("add the readiness probe: %w", err)
+		return metrics.Self{}, fmt.Errorf("add the readiness probe: %w", err)
 	}
-	return nil
+	return metrics.Self{Ring: ring, Certificate: certificates.GetCertificate}, nil
 }
 
 // setupRevocation adds what takes keys back: the memory of every replica, and the review that the leader makes.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/deckhouse/system-s3/images/gateway/internal/preparation"
 	"github.com/deckhouse/system-s3/images/gateway/internal/serving"
+	"github.com/deckhouse/system-s3/lib/version"
 )
 
 func main() {
@@ -47,7 +48,9 @@ func command() *cobra.Command {
 		Short:         "TLS, access and readiness in front of a Garage node",
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		Version:       version.String(),
 	}
+	root.SetVersionTemplate(version.Line("gateway") + "\n")
 	root.AddCommand(prepareCommand(), serveCommand())
 	return root
 }
@@ -106,6 +109,7 @@ func serveCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&c.S3Address, "s3-address", c.S3Address, "where the S3 port listens")
 	flags.StringVar(&c.AdminAddress, "admin-address", c.AdminAddress, "where the admin port listens")
+	flags.StringVar(&c.Metrics, "metrics-address", c.Metrics, "where the metrics are told")
 	flags.StringVar(&c.TLSDir, "tls-dir", c.TLSDir, "Secret tls as mounted")
 	flags.StringVar(&c.RingFile, "key-ring", c.RingFile, "key ring")
 	flags.StringVar(&c.PlaneDir, "plane-dir", c.PlaneDir, "the plane's Secret as mounted")

@@ -22,6 +22,11 @@ const (
 	// ReadSubresource and WriteSubresource are the virtual subresources of systembuckets that RBAC grants access by.
 	ReadSubresource  = "read"
 	WriteSubresource = "write"
+
+	// PageSubresource is the virtual subresource of Module/system-s3 that RBAC grants the status page by.
+	ModuleGroup     = "deckhouse.io"
+	ModuleResource  = "modules"
+	PageSubresource = "page"
 )
 
 // Labels carried by every object of the module.
@@ -35,6 +40,9 @@ const (
 
 // RPCTimeoutAnnotation of a Garage Pod is the rpc_timeout_msec that its process runs with.
 const RPCTimeoutAnnotation = "system-s3.deckhouse.io/rpc-timeout-msec"
+
+// ContentFile, in the root of a replica's volume, names the volume's content. An emptied volume gets another name.
+const ContentFile = "content"
 
 // Objects in the module's namespace.
 const (
@@ -55,6 +63,7 @@ const (
 	S3Service            = "s3"
 	GatewayService       = "s3-gateway"
 	STSService           = "sts"
+	PageService          = "page"
 	LeaderLease          = "controller"
 	GarageContainer      = "garage"
 	GatewayContainer     = "gateway"
@@ -79,7 +88,9 @@ const (
 	GatewayS3Port        = 8443
 	GatewayAdminPort     = 8444
 	STSPort              = 8443
+	PagePort             = 8446
 	ControllerProbesPort = 8081
+	MetricsPort          = 8445 // of the controller and of gateways
 	ServicePort          = 443
 )
 
@@ -95,6 +106,7 @@ const (
 	Audience = "system-s3"
 	S3Host   = S3Service + "." + Namespace + ".svc"
 	STSHost  = STSService + "." + Namespace + ".svc"
+	PageHost = PageService + "." + Namespace + ".svc"
 
 	S3URL  = "https://" + S3Host
 	STSURL = "https://" + STSHost

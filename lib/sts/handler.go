@@ -64,7 +64,7 @@ type Issued struct {
 	Expires         time.Time
 }
 
-// Config is what a Handler needs. All fields but Limits and Issued are required.
+// Config is what a Handler needs. All fields but Limits, Issued and Answered are required.
 type Config struct {
 	Reviewer   TokenReviewer
 	Authorizer Authorizer
@@ -72,7 +72,9 @@ type Config struct {
 	Issuer     Issuer
 	// Issued is told of each key before its client is; nil when nobody keeps count.
 	Issued func(Issued)
-	Log    logr.Logger
+	// Answered is told of each request with its error, nil for a key, and how long it took; nil when nobody counts.
+	Answered func(refused *access.Error, took time.Duration)
+	Log      logr.Logger
 	// Lifetime is the longest life of a key.
 	Lifetime time.Duration
 	// Limits of the endpoint; zero fields take the defaults.
@@ -106,16 +108,25 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), h.Limits.Request)
 	defer cancel()
 
+	began := time.Now()
 	e := exchange{handler: h, requestID: uuid.NewString(), source: sourceOf(r)}
 	err := e.run(ctx, w, r)
 	if err != nil {
 		answer := publicError(err)
+		h.count(&answer, began)
 		e.logRefusal(answer, err)
 		writeError(w, e.requestID, answer)
 		return
 	}
+	h.count(nil, began)
 	e.logKey()
 	writeResponse(w, e.response())
+}
+
+func (h *Handler) count(refused *access.Error, began time.Time) {
+	if h.Answered != nil {
+		h.Answered(refused, time.Since(began))
+	}
 }
 
 // sourceOf is the address of the peer without its port. Forwarding headers are claims of the client and don't count.

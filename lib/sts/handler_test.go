@@ -312,6 +312,14 @@ func TestWhoGotAKeyIsTold(t *testing.T) {
 	require.Len(t, w.told, 1, "no key, nothing to tell")
 }
 
+func TestEachRequestIsCountedOnce(t *testing.T) {
+	w := newWorld()
+	require.Equal(t, http.StatusOK, serve(w.handler(), post(t, form(t, nil))).Code)
+	w.granted = 0
+	require.Equal(t, http.StatusForbidden, serve(w.handler(), post(t, form(t, nil))).Code)
+	require.Equal(t, []string{"OK", "AccessDenied"}, w.counted)
+}
+
 func TestTheAuditLineNamesTheKeyAsGatewaysDo(t *testing.T) {
 	w := newWorld()
 	got := parse[answer](t, serve(w.handler(), post(t, form(t, nil))))

@@ -48,6 +48,7 @@ type world struct {
 	reviews int
 	asked   access.Role
 	told    []sts.Issued
+	counted []string // how each request was counted
 	log     strings.Builder
 }
 
@@ -116,13 +117,26 @@ func ringSecret() []byte { return []byte(strings.Repeat("s", 32)) }
 func (w *world) handler() *sts.Handler {
 	return sts.New(sts.Config{
 		Reviewer: w, Authorizer: w, Buckets: w, Issuer: w, Issued: func(i sts.Issued) { w.told = append(w.told, i) },
-		Lifetime: w.lifetime, Limits: w.limits, Now: w.now,
+		Answered: w.count, Lifetime: w.lifetime, Limits: w.limits, Now: w.now,
 		Log: funcr.New(func(_, args string) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.log.WriteString(args + "\n")
 		}, funcr.Options{}),
 	})
+}
+
+func (w *world) count(refused *access.Error, took time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	code := "OK"
+	if refused != nil {
+		code = refused.Code
+	}
+	if took <= 0 {
+		code += " in no time"
+	}
+	w.counted = append(w.counted, code)
 }
 
 func (w *world) logged() string {

@@ -17,8 +17,14 @@
     - name: https-sts
       containerPort: 8443
       protocol: TCP
+    - name: https-page
+      containerPort: 8446
+      protocol: TCP
     - name: probes
       containerPort: 8081
+      protocol: TCP
+    - name: https-metrics
+      containerPort: 8445
       protocol: TCP
   livenessProbe:
     httpGet:

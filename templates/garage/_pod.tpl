@@ -108,6 +108,9 @@ tolerations:
     - name: https-admin
       containerPort: 8444
       protocol: TCP
+    - name: https-metrics
+      containerPort: 8445
+      protocol: TCP
   livenessProbe:
     httpGet:
       scheme: HTTPS

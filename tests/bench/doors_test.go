@@ -85,14 +85,15 @@ func openGateway(t testing.TB, cluster *garagetest.Cluster, cert certificate) *d
 	data, err := ring.Marshal()
 	require.NoError(t, err)
 	for name, content := range map[string][]byte{
-		names.KeyRingKey:    data,
-		names.SeedKey:       []byte(hex.EncodeToString(cluster.Seed)),
-		names.AdminTokenKey: []byte(cluster.AdminToken),
+		names.KeyRingKey:      data,
+		names.SeedKey:         []byte(hex.EncodeToString(cluster.Seed)),
+		names.AdminTokenKey:   []byte(cluster.AdminToken),
+		names.MetricsTokenKey: []byte(cluster.MetricsToken),
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
 	}
 	address := freeAddress(t)
-	process := start(t, binary, "serve", "--s3-address", address, "--admin-address", freeAddress(t),
+	process := start(t, binary, "serve", "--s3-address", address, "--admin-address", freeAddress(t), "--metrics-address", freeAddress(t),
 		"--tls-dir", cert.dir, "--key-ring", filepath.Join(dir, names.KeyRingKey), "--plane-dir", dir, "--volume-dir", dir,
 		"--garage-s3", cluster.S3URL(), "--garage-admin", cluster.AdminURL(), "--drain-delay", "1ms")
 	waitListening(t, address)

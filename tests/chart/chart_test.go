@@ -90,7 +90,7 @@ func (w world) values(t *testing.T) map[string]any {
 			"enabledModules": w.modules, "deckhouseVersion": w.version,
 			"discovery": map[string]any{
 				"clusterDomain": "cluster.test", "clusterMasterCount": w.masters,
-				"clusterControlPlaneIsHighlyAvailable": w.masters > 1, "apiVersions": []string{},
+				"clusterControlPlaneIsHighlyAvailable": w.masters > 1, "apiVersions": append([]string{}, w.apis...),
 			},
 			"modulesImages": map[string]any{
 				"registry": map[string]any{"base": "registry.test/modules", "dockercfg": ""},

@@ -47,7 +47,8 @@ func typed[T any](t *testing.T, o unstructured.Unstructured) T {
 
 func clusterScoped(kind string) bool {
 	switch kind {
-	case "Namespace", "ClusterRole", "ClusterRoleBinding", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding":
+	case "Namespace", "ClusterRole", "ClusterRoleBinding", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
+		"GrafanaDashboardDefinition", "ClusterObservabilityMetricsRulesGroup", "ClusterObservabilityDashboard":
 		return true
 	default:
 		return false
@@ -55,7 +56,10 @@ func clusterScoped(kind string) bool {
 }
 
 func TestEveryObjectCarriesTheLabels(t *testing.T) {
-	for name, w := range worlds() {
+	all := worlds()
+	all["monitored"] = masters(3).bucket(10).monitored()
+	all["observed"] = masters(3).bucket(10).observed()
+	for name, w := range all {
 		t.Run(name, func(t *testing.T) {
 			for _, o := range objects(t, w) {
 				require.Equal(t, "deckhouse", o.GetLabels()["heritage"], key(o))
@@ -63,6 +67,8 @@ func TestEveryObjectCarriesTheLabels(t *testing.T) {
 				switch {
 				case clusterScoped(o.GetKind()), o.GetAnnotations()[hookAnnotation] != "":
 					require.Empty(t, o.GetNamespace(), key(o))
+				case o.GetName() == "system-s3-ca" || o.GetName() == "system-s3-controller":
+					require.Equal(t, monitoringNamespace, o.GetNamespace(), key(o))
 				case o.GetLabels()["app"] == leaver && o.GetName() == leaver:
 					require.Equal(t, platformNamespace, o.GetNamespace(), key(o))
 				default:

@@ -48,6 +48,9 @@ func packages() map[string]string {
 		"make":      "/usr/bin/make",
 		// It fetches AWS's test vectors and the AWS CLI of the demo.
 		"python3-pip": "/usr/bin/pip3",
+		// The status page is tested in a browser, which brings no font of its own.
+		"chromium":          "/usr/bin/chromium",
+		"fonts-dejavu-core": "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf",
 	}
 }
 

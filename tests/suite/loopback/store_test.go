@@ -102,8 +102,8 @@ func newFront(t *testing.T) *front.Front {
 	pool, certificate, key := authority(t)
 	for name, data := range map[string][]byte{
 		"ring.json": ring, "plane/" + names.SeedKey: []byte(hex.EncodeToString(cluster.Seed)),
-		"plane/" + names.AdminTokenKey: []byte(cluster.AdminToken),
-		"tls/" + names.CAKey:           certificate, "tls/tls.crt": certificate, "tls/tls.key": key,
+		"plane/" + names.AdminTokenKey: []byte(cluster.AdminToken), "plane/" + names.MetricsTokenKey: []byte(cluster.MetricsToken),
+		"tls/" + names.CAKey: certificate, "tls/tls.crt": certificate, "tls/tls.key": key,
 	} {
 		path := filepath.Join(dir, name)
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
@@ -131,6 +131,7 @@ func startGateway(t *testing.T, cluster *garagetest.Cluster, dir string) (addres
 	address = freeAddress(t)
 	var log bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), binary, "serve", "--s3-address", address, "--admin-address", freeAddress(t),
+		"--metrics-address", freeAddress(t),
 		"--tls-dir", filepath.Join(dir, "tls"), "--key-ring", filepath.Join(dir, "ring.json"), "--plane-dir", filepath.Join(dir, "plane"),
 		"--volume-dir", dir, "--garage-s3", cluster.S3URL(), "--garage-admin", cluster.AdminURL(), "--drain-delay", "10ms")
 	cmd.Stdout, cmd.Stderr = &log, &log

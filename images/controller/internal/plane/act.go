@@ -30,7 +30,7 @@ func (r *Reconciler) move(ctx context.Context, f facts, a access) outcome {
 	}
 	o := r.act(ctx, f, a)
 	o.Crossing = crossed
-	o.Crossing = r.settle(ctx, o, a)
+	o.Crossing = r.settle(ctx, &o, a)
 	if err := r.dropLeft(ctx, o); err != nil && o.Problem == "" {
 		o.Problem = fmt.Sprintf("Volumes of replicas that were given up cannot be deleted: %v.", err)
 	}

@@ -36,6 +36,8 @@ type crossing struct {
 
 	// Holding tells that writes are being held: nobody else is to change anything either.
 	Holding bool
+	// Proving tells that the proof of all copies goes on already in this pass.
+	Proving bool
 	// Shut tells that the epoch is in force and no client is let in yet.
 	Shut bool
 	// Opened, Whole, Handed, Spoiled and Proven are what plan.PlaneState remembers.
@@ -222,7 +224,6 @@ func (r *Reconciler) letGo(ctx context.Context, f facts, a access) {
 }
 
 func equalProof(f facts) string { return f.Plane.ID + "/equal" }
-func wholeProof(f facts) string { return f.Plane.ID + "/whole" }
 
 func (r *Reconciler) doors(replicas []replica, a access) []backend.Door {
 	doors := make([]backend.Door, 0, len(replicas))
@@ -275,7 +276,7 @@ func (r *Reconciler) restartAll(ctx context.Context, f facts, pods []string) err
 
 // settle is what an epoch in force still needs: clients are let in once no replica answers less than it should, and
 // then it is proven that nothing is missing anywhere.
-func (r *Reconciler) settle(ctx context.Context, o outcome, a access) crossing {
+func (r *Reconciler) settle(ctx context.Context, o *outcome, a access) crossing {
 	now := o.Crossing
 	steady := o.Garage != nil && o.Step.Kind == layout.Steady && o.Garage.Layout.Version > 0 && o.KeyKnown
 	first := o.Plane.Epoch == 1
@@ -304,12 +305,13 @@ func (r *Reconciler) settle(ctx context.Context, o outcome, a access) crossing {
 }
 
 // survey proves that every replica with a role holds all copies.
-func (r *Reconciler) survey(ctx context.Context, o outcome, a access, now crossing) crossing {
+func (r *Reconciler) survey(ctx context.Context, o *outcome, a access, now crossing) crossing {
 	if o.Plane.Survey && o.Previous.Proven {
 		now.Proven = true
 		return now
 	}
-	gate := r.proveAs(ctx, o.facts, a, wholeProof(o.facts))
+	now.Proving = true
+	gate := r.prove(ctx, o, a, "")
 	if !gate.Open {
 		now.Progress = "Before every copy is proven: " + gate.Message + "."
 		return now
@@ -349,14 +351,14 @@ func (f facts) unfinished() bool {
 
 // stale tells whether a replica without a role has been without it for too long to get it back.
 func stale(r replica, previous plan.PlaneState, epoch int) bool {
-	if epoch == 1 || previous.Epoch != epoch || r.ClaimMade.IsZero() {
+	if epoch == 1 || previous.Epoch != epoch || r.Claim.Made.IsZero() {
 		return false
 	}
 	since, err := time.Parse(time.RFC3339, previous.EpochSince)
 	if err != nil {
 		return true // nobody knows for how long
 	}
-	return r.ClaimMade.Before(since) && time.Since(since) > leftFor
+	return r.Claim.Made.Before(since) && time.Since(since) > leftFor
 }
 
 // evidence asks all replicas with a role what they tell of their own copies.

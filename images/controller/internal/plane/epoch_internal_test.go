@@ -34,7 +34,7 @@ func TestWhoWasWithoutARoleForTooLong(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			previous := plan.PlaneState{Epoch: min(c.epoch, 2), EpochSince: c.since}
-			assert.Equal(t, c.want, stale(replica{ClaimMade: c.made}, previous, c.epoch), c.reason)
+			assert.Equal(t, c.want, stale(replica{Claim: claim{Made: c.made}}, previous, c.epoch), c.reason)
 		})
 	}
 }

@@ -113,6 +113,10 @@ func (r *Reconciler) observe(ctx context.Context, p plan.Plane, previous plan.Pl
 		return f, access{}, err
 	}
 	r.measure(ctx, all, a)
+	r.recall(all)
+	if f.Nodes, err = r.nodes(ctx); err != nil {
+		return f, access{}, err
+	}
 	f = f.divide(all)
 	f.Garage, err = r.look(ctx, f.askable(), &a)
 	return f, a, err
@@ -130,25 +134,14 @@ func (r *Reconciler) replicas(ctx context.Context, p plan.Plane, s secrets) ([]r
 		each := replica{Ordinal: ordinal, Pod: name, ID: s.nodeIDs[ordinal]}
 		if err == nil {
 			each = describeRun(describe(each, pod), pod)
+			each.Damage = r.damage(ctx, pod)
 		}
-		if each, err = r.describeClaim(ctx, each, p.ID); err != nil {
+		if each, err = r.describeClaim(ctx, p.ID, each); err != nil {
 			return nil, err
 		}
 		replicas = append(replicas, each)
 	}
 	return replicas, nil
-}
-
-// describeClaim adds what is known of the replica's claim, nothing while there is none.
-func (r *Reconciler) describeClaim(ctx context.Context, each replica, plane string) (replica, error) {
-	var claim corev1.PersistentVolumeClaim
-	name := names.GarageClaim(plane, each.Ordinal)
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: names.Namespace, Name: name}, &claim)
-	if err != nil && !apierrors.IsNotFound(err) {
-		return each, fmt.Errorf("read PersistentVolumeClaim %s: %w", name, err)
-	}
-	each.ClaimBytes, each.ClaimMade = claim.Status.Capacity.Storage().Value(), claim.CreationTimestamp.Time
-	return each, nil
 }
 
 func describe(r replica, pod corev1.Pod) replica {
@@ -178,7 +171,7 @@ func (r *Reconciler) measure(ctx context.Context, replicas []replica, a access) 
 		group.Go(func() {
 			url := r.Gateways.Address(replicas[i].IP).Admin
 			if space, err := backend.Volume(ctx, a.http, url, a.adminToken); err == nil {
-				replicas[i].Space = space
+				replicas[i].Space, replicas[i].Content = space, space.Content
 			}
 		})
 	}

@@ -47,14 +47,16 @@ type Reconciler struct {
 	Gateways   Gateways
 	Conditions Conditions
 	Board      *backend.Board
+	Logs       Logs // nil: nobody knows why a process ended
 
 	imported map[string]string // by plane: the internal key's secret that Garage was seen to have
 	silent   map[string]int    // by plane: passes in a row in which no node answered
 	// proofs by plane. A new leader begins anew, which costs time and risks nothing.
 	proofs map[string]layout.Proof
 	// holds on writes that were begun, and epochs into which replicas are being restarted, by plane.
-	holds map[string]held
-	begun map[string]int
+	holds  map[string]held
+	begun  map[string]int
+	memory memory
 }
 
 // New is the reconciler of all planes.
@@ -63,6 +65,7 @@ func New(c client.Client, gateways Gateways, conditions Conditions, board *backe
 		Client: c, Gateways: gateways, Conditions: conditions, Board: board,
 		imported: map[string]string{}, silent: map[string]int{}, proofs: map[string]layout.Proof{},
 		holds: map[string]held{}, begun: map[string]int{},
+		memory: newMemory(),
 	}
 }
 
@@ -110,8 +113,8 @@ func (r *Reconciler) pass(ctx context.Context, p plan.Plane, previous plan.Plane
 	}
 	f.Begun = r.begun[p.ID]
 	o := r.move(ctx, f, a)
-	if o.Rolling, err = r.roll(ctx, f, a); err != nil {
-		o.Rolling = fmt.Sprintf("Replicas cannot be restarted with the present template: %v.", err)
+	if err := r.turn(ctx, &o, a); err != nil {
+		o.Rolling = fmt.Sprintf("Replicas can be neither restarted nor moved: %v.", err)
 	}
 	if !o.usable() || o.Crossing.Shut || o.Crossing.Holding {
 		return o, nil
@@ -197,7 +200,7 @@ func interval(outcomes []outcome) time.Duration {
 			next = min(next, crossInterval)
 		case !o.usable():
 			next = min(next, waitingInterval)
-		case o.Rolling != "" || o.Crossing.Progress != "":
+		case o.Rolling != "" || o.Moving != "" || o.filling() || o.Crossing.Progress != "":
 			next = min(next, proofInterval)
 		}
 	}

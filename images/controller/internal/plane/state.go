@@ -14,7 +14,7 @@ import (
 func stateOf(o outcome) plan.PlaneState {
 	state := plan.PlaneState{
 		ID: o.Plane.ID, Epoch: o.Previous.Epoch, LayoutVersion: o.Previous.LayoutVersion,
-		ReplicationFactor: o.Previous.ReplicationFactor, Problem: o.Problem, EpochSince: o.Previous.EpochSince,
+		ReplicationFactor: o.Previous.ReplicationFactor, Problem: o.Problem, Moving: o.Moving, EpochSince: o.Previous.EpochSince,
 		Opened: o.Crossing.Opened, Whole: o.Crossing.Whole, Handed: o.Crossing.Handed, Spoiled: o.Crossing.Spoiled, Proven: o.Crossing.Proven,
 	}
 	if o.Garage != nil {
@@ -38,6 +38,7 @@ func stateOf(o outcome) plan.PlaneState {
 	for _, r := range o.Spares {
 		spare := measured(r, o)
 		spare.Stale = stale(r, o.Previous, o.Plane.Epoch)
+		spare.Proven = "" // what is acknowledged now never reaches it
 		state.Replicas = append(state.Replicas, spare)
 	}
 	slices.SortFunc(state.Replicas, func(a, b plan.ReplicaState) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
@@ -53,7 +54,14 @@ func stateOf(o outcome) plan.PlaneState {
 // measured is a replica with its volume. A gateway that does not answer for once leaves the last measurement standing:
 // a volume that was full is not taken for an empty one.
 func measured(r replica, o outcome) plan.ReplicaState {
-	state := plan.ReplicaState{Ordinal: r.Ordinal, Node: r.Node, Up: o.isUp(r), Ready: r.Ready}
+	state := plan.ReplicaState{Ordinal: r.Ordinal, Node: r.Node, Up: o.isUp(r), Ready: r.Ready, Content: r.Content}
+	state.Proven, state.Fill = o.before(r).Proven, o.fill(r)
+	if o.Proven {
+		state.Proven, state.Fill = r.Content, nil
+	}
+	if state.Content == "" {
+		state.Content = o.before(r).Content
+	}
 	if r.Space.Total == 0 {
 		for _, before := range o.Previous.Replicas {
 			if before.Ordinal == r.Ordinal {

@@ -73,6 +73,7 @@ type Config struct {
 	Idle      Idle
 	Hold      Hold
 	Space     Space
+	Content   func() string // names the content of the volume
 	Revoked   Revoked
 	Door      Door
 	Log       *zap.Logger

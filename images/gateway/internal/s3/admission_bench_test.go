@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 
+	"github.com/deckhouse/system-s3/images/gateway/internal/metrics"
 	"github.com/deckhouse/system-s3/images/gateway/internal/revocation"
 	"github.com/deckhouse/system-s3/lib/access"
 	"github.com/deckhouse/system-s3/lib/names"
@@ -40,15 +41,15 @@ func fromSDK(b *testing.B, key access.Key, now time.Time) *http.Request {
 	return r
 }
 
-// BenchmarkAdmission is all that access costs a request: its signature, the key and what it claims, the operation, and
-// the signature for Garage. A new key is one whose first request it is.
+// BenchmarkAdmission is all that access costs a request: its signature, the key and what it claims, the operation, the
+// signature for Garage, and that it is counted. A new key is one whose first request it is.
 func BenchmarkAdmission(b *testing.B) {
 	now := time.Now()
 	ring := access.Ring{}.Rotate(now.Add(-time.Hour), make([]byte, 32))
 	handler := New(Config{
 		Domains: []string{names.S3Host}, Ring: func() access.Ring { return ring }, InternalID: access.InternalKeyID, Revoked: &revocation.List{},
 		Signer: &sigv4.Signer{Endpoint: &url.URL{Scheme: "http", Host: "127.0.0.1:3900"}, Region: names.GarageRegion, AccessKeyID: access.InternalKeyID, Secret: "secret"},
-		Now:    func() time.Time { return now }, Log: zap.NewNop(),
+		Now:    func() time.Time { return now }, Log: zap.NewNop(), Meter: metrics.NewMeter(),
 	})
 	admit := func(b *testing.B, h *Handler, r *http.Request) {
 		b.Helper()
@@ -60,6 +61,7 @@ func BenchmarkAdmission(b *testing.B) {
 		require.NoError(b, err)
 		_, err = h.Signer.Forward(context.Background(), verified, op, now)
 		require.NoError(b, err)
+		h.Meter.Count(metrics.Exchange{Bucket: verified.Bucket, Operation: op.Name, Code: metrics.OK, Started: now})
 	}
 	key := func(b *testing.B, nonce byte) access.Key {
 		b.Helper()

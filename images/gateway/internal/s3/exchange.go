@@ -46,9 +46,10 @@ func newExchange(h *Handler, w http.ResponseWriter, r *http.Request) *exchange {
 	return x
 }
 
-// finish ends what still runs and tells the log.
+// finish ends what still runs, counts, and tells the log.
 func (x *exchange) finish() {
 	x.watchdog.stop()
+	x.count()
 	entry := x.handler.Log.Check(x.verdict())
 	if entry == nil {
 		return

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/deckhouse/system-s3/images/gateway/internal/gate"
+	"github.com/deckhouse/system-s3/images/gateway/internal/metrics"
 	"github.com/deckhouse/system-s3/images/gateway/internal/revocation"
 	"github.com/deckhouse/system-s3/lib/access"
 	"github.com/deckhouse/system-s3/lib/sigv4"
@@ -27,6 +28,7 @@ type Config struct {
 	Signer      *sigv4.Signer
 	Transport   http.RoundTripper // to Garage
 	Gate        *gate.Gate
+	Meter       *metrics.Meter // nil when nobody counts
 	Revoked     *revocation.List
 	Door        func(context.Context) error // nil when the replica serves clients; no function is an open door
 	// HasBucket tells whether the store, not only this node, has a bucket.

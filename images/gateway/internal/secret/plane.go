@@ -16,8 +16,9 @@ const seedSize = 32
 
 // Plane is what the gateway needs of its plane's Secret.
 type Plane struct {
-	Seed       []byte // raw, 32 bytes
-	AdminToken string
+	Seed         []byte // raw, 32 bytes
+	AdminToken   string
+	MetricsToken string
 }
 
 // ReadPlane reads the plane's Secret from the directory it is mounted at.
@@ -31,13 +32,24 @@ func ReadPlane(dir string) (Plane, error) {
 	if err != nil || len(raw) != seedSize {
 		return Plane{}, errors.New("read the plane's seed: not 64 hexadecimal characters")
 	}
-	token, err := fs.ReadFile(files, names.AdminTokenKey)
+	plane := Plane{Seed: raw}
+	for key, into := range map[string]*string{names.AdminTokenKey: &plane.AdminToken, names.MetricsTokenKey: &plane.MetricsToken} {
+		if *into, err = readToken(files, key); err != nil {
+			return Plane{}, err
+		}
+	}
+	return plane, nil
+}
+
+// readToken refuses an empty token, which everybody would have.
+func readToken(files fs.FS, key string) (string, error) {
+	token, err := fs.ReadFile(files, key)
 	if err != nil {
-		return Plane{}, fmt.Errorf("read the plane's admin token: %w", err)
+		return "", fmt.Errorf("read the plane's %s: %w", key, err)
 	}
 	token = bytes.TrimSpace(token)
 	if len(token) == 0 {
-		return Plane{}, errors.New("read the plane's admin token: it is empty")
+		return "", fmt.Errorf("read the plane's %s: it is empty", key)
 	}
-	return Plane{Seed: raw, AdminToken: string(token)}, nil
+	return string(token), nil
 }

@@ -59,16 +59,18 @@ func TestAGatewayDoesNotStartWithoutItsSecrets(t *testing.T) {
 	_, err = OpenCertificate(filepath.Join(dir, "absent"), filepath.Join(dir, "absent"), zap.NewNop())
 	require.ErrorContains(t, err, "serving certificate")
 
-	cases := map[string]struct{ seed, token, want string }{
-		"a short seed":        {"abcd", "token", "not 64 hexadecimal characters"},
-		"a seed that is none": {strings.Repeat("zz", 32), "token", "not 64 hexadecimal characters"},
-		"an empty token":      {strings.Repeat("ab", 32), "\n", "it is empty"},
+	cases := map[string]struct{ seed, token, metrics, want string }{
+		"a short seed":           {"abcd", "token", "token", "not 64 hexadecimal characters"},
+		"a seed that is none":    {strings.Repeat("zz", 32), "token", "token", "not 64 hexadecimal characters"},
+		"an empty token":         {strings.Repeat("ab", 32), "\n", "token", "admin-token: it is empty"},
+		"an empty metrics token": {strings.Repeat("ab", 32), "token", "", "metrics-token: it is empty"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			require.NoError(t, os.WriteFile(filepath.Join(dir, names.SeedKey), []byte(c.seed), 0o600))
 			require.NoError(t, os.WriteFile(filepath.Join(dir, names.AdminTokenKey), []byte(c.token), 0o600))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, names.MetricsTokenKey), []byte(c.metrics), 0o600))
 			_, err := ReadPlane(dir)
 			require.ErrorContains(t, err, c.want)
 			require.NotContains(t, err.Error(), c.seed, "the seed is secret")

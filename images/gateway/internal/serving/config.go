@@ -20,12 +20,15 @@ const (
 	maxHeader   = 64 << 10
 	// adminConnections is for the kubelet, the controller and whoever looks.
 	adminConnections = 256
+	// metricsConnections is for a few who scrape.
+	metricsConnections = 16
 )
 
 // Config is where the gateway listens, what it reads and whom it asks. Default fills it for a Garage Pod.
 type Config struct {
 	S3Address    string // host:port of the S3 port
 	AdminAddress string // host:port of the admin port
+	Metrics      string // host:port of the metrics
 	TLSDir       string // Secret tls: ca.crt, tls.crt, tls.key
 	RingFile     string // key ring
 	PlaneDir     string // Secret of the plane: seed, admin-token
@@ -59,6 +62,7 @@ func Default() Config {
 	return Config{
 		S3Address:     fmt.Sprintf(":%d", names.GatewayS3Port),
 		AdminAddress:  fmt.Sprintf(":%d", names.GatewayAdminPort),
+		Metrics:       fmt.Sprintf(":%d", names.MetricsPort),
 		TLSDir:        "/etc/system-s3/tls",
 		RingFile:      "/etc/system-s3/key-ring/" + names.KeyRingKey,
 		PlaneDir:      "/etc/system-s3/plane",

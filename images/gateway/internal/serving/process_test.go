@@ -37,7 +37,7 @@ func startProcess(t *testing.T, r *rig, s3Address, adminAddress string) *process
 	require.NoError(t, err, string(out))
 	c := r.config
 	p := &process{logs: &bytes.Buffer{}, done: make(chan error, 1), cmd: exec.CommandContext(t.Context(), binary, "serve",
-		"--s3-address", s3Address, "--admin-address", adminAddress, "--tls-dir", c.TLSDir, "--key-ring", c.RingFile,
+		"--s3-address", s3Address, "--admin-address", adminAddress, "--metrics-address", freeAddress(t), "--tls-dir", c.TLSDir, "--key-ring", c.RingFile,
 		"--plane-dir", c.PlaneDir, "--volume-dir", c.VolumeDir, "--garage-s3", c.GarageS3, "--garage-admin", c.GarageAdmin,
 		"--drain-delay", "10ms")}
 	p.cmd.Stdout, p.cmd.Stderr = p.logs, p.logs

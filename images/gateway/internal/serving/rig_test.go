@@ -59,7 +59,7 @@ func newRig(t testing.TB, cluster *garagetest.Cluster, adjust func(*Config)) *ri
 	core, logs := observer.New(zap.DebugLevel)
 	r.logs = logs
 	r.config = Default()
-	r.config.S3Address, r.config.AdminAddress = "127.0.0.1:0", "127.0.0.1:0"
+	r.config.S3Address, r.config.AdminAddress, r.config.Metrics = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
 	r.config.TLSDir = filepath.Join(dir, "tls")
 	r.config.RingFile = filepath.Join(dir, "ring.json")
 	r.config.PlaneDir = filepath.Join(dir, "plane")
@@ -75,6 +75,7 @@ func newRig(t testing.TB, cluster *garagetest.Cluster, adjust func(*Config)) *ri
 	require.NoError(t, os.MkdirAll(r.config.PlaneDir, 0o700))
 	r.writeFile(filepath.Join(r.config.PlaneDir, names.SeedKey), []byte(hex.EncodeToString(cluster.Seed)+"\n"))
 	r.writeFile(filepath.Join(r.config.PlaneDir, names.AdminTokenKey), []byte(cluster.AdminToken))
+	r.writeFile(filepath.Join(r.config.PlaneDir, names.MetricsTokenKey), []byte(cluster.MetricsToken))
 	if adjust != nil {
 		adjust(&r.config)
 	}

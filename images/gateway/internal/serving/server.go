@@ -18,6 +18,7 @@ import (
 	"github.com/deckhouse/system-s3/images/gateway/internal/admin"
 	"github.com/deckhouse/system-s3/images/gateway/internal/door"
 	"github.com/deckhouse/system-s3/images/gateway/internal/gate"
+	"github.com/deckhouse/system-s3/images/gateway/internal/metrics"
 	"github.com/deckhouse/system-s3/images/gateway/internal/readiness"
 	"github.com/deckhouse/system-s3/images/gateway/internal/revocation"
 	"github.com/deckhouse/system-s3/images/gateway/internal/s3"
@@ -42,7 +43,9 @@ type Server struct {
 	garage    *upstream.Transport // for consumers' requests
 	transport *http.Transport     // for everything else
 
-	s3, admin port
+	meter              *metrics.Meter
+	revoked            *revocation.List
+	s3, admin, metrics port
 }
 
 // port is a listener and who serves it.
@@ -70,7 +73,10 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{config: c, garage: consumersTransport(urls.s3, c), transport: garageTransport()}
+	s := &Server{
+		config: c, garage: consumersTransport(urls.s3, c), transport: garageTransport(),
+		meter: metrics.NewMeter(), revoked: &revocation.List{},
+	}
 	if s.ring, err = secret.OpenRing(c.RingFile, c.Log); err != nil {
 		return nil, err
 	}
@@ -98,19 +104,22 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		Measure: func() (volume.Space, error) { return volume.Measure(c.VolumeDir) }, Peers: peers.spaces, Log: c.Log.Named("volume"),
 	}
 	s.gate = &gate.Gate{Space: s.guard}
-	revoked := &revocation.List{}
 	s3Handler := s3.New(s3.Config{
 		Region: names.Region, Domains: c.domains(), Ring: s.ring.Current, InternalID: id, InternalKey: key, Signer: signer,
-		Transport: s.garage, Gate: s.gate, Door: entrance.Pass, Revoked: revoked, HasBucket: hasBucket(client),
+		Transport: s.garage, Gate: s.gate, Door: entrance.Pass, Revoked: s.revoked, HasBucket: hasBucket(client), Meter: s.meter,
 		STS:          s3.NewSTS(urls.sts, toSTS, c.Log),
 		StallTimeout: c.StallTimeout, Now: c.Now, Log: c.Log.Named("s3"),
 	})
 	adminHandler := admin.New(admin.Config{
 		Token: plane.AdminToken, Garage: urls.admin, Transport: s.transport, Readiness: s.readiness,
-		Idle: s.gate, Hold: s.gate, Space: s.guard, Revoked: revoked, Door: entrance, Log: c.Log.Named("admin"),
+		Idle: s.gate, Hold: s.gate, Space: s.guard, Content: func() string { return volume.Content(c.VolumeDir) },
+		Revoked: s.revoked, Door: entrance, Log: c.Log.Named("admin"),
 	})
-	return s, s.listen(ctx, s3Handler, adminHandler)
+	return s, s.listen(ctx, handlers{s3: s3Handler, admin: adminHandler, metrics: s.metricsHandler(plane.MetricsToken)})
 }
+
+// handlers of the ports.
+type handlers struct{ s3, admin, metrics http.Handler }
 
 func (s *Server) probe(signer *sigv4.Signer, client *garage.Client) *readiness.Probe {
 	return &readiness.Probe{
@@ -133,16 +142,38 @@ func hasBucket(client *garage.Client) func(context.Context, string) (bool, error
 	}
 }
 
-func (s *Server) listen(ctx context.Context, s3Handler, adminHandler http.Handler) error {
-	var err error
-	if s.s3, err = s.open(ctx, s.config.S3Address, s.config.MaxConnections, s3Handler); err != nil {
-		return err
-	}
-	if s.admin, err = s.open(ctx, s.config.AdminAddress, adminConnections, adminHandler); err != nil {
-		return errors.Join(err, s.s3.listener.Close())
+func (s *Server) listen(ctx context.Context, h handlers) error {
+	for _, each := range []struct {
+		into        *port
+		address     string
+		connections int
+		handler     http.Handler
+	}{
+		{&s.s3, s.config.S3Address, s.config.MaxConnections, h.s3},
+		{&s.admin, s.config.AdminAddress, adminConnections, h.admin},
+		{&s.metrics, s.config.Metrics, metricsConnections, h.metrics},
+	} {
+		var err error
+		if *each.into, err = s.open(ctx, each.address, each.connections, each.handler); err != nil {
+			return errors.Join(err, s.closePorts())
+		}
 	}
 	return nil
 }
+
+func (s *Server) closePorts() error {
+	var errs []error
+	for _, p := range s.ports() {
+		if p.listener != nil {
+			errs = append(errs, p.listener.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// ports in the order in which they close at the end of a drain. The admin port goes last: Garage's preStop hook waits
+// there for the end of the drain.
+func (s *Server) ports() []port { return []port{s.s3, s.metrics, s.admin} }
 
 // open listens with TLS. HTTP/2 is left out on purpose: a connection per request moves large bodies faster.
 func (s *Server) open(ctx context.Context, address string, connections int, handler http.Handler) (port, error) {
@@ -199,7 +230,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	// What serves must outlive the signal to stop, to be drained.
 	group, serving := errgroup.WithContext(context.WithoutCancel(ctx))
 	watching, stopWatching := context.WithCancel(serving)
-	for _, p := range []port{s.s3, s.admin} {
+	for _, p := range s.ports() {
 		group.Go(p.serve)
 	}
 	group.Go(func() error { s.cert.Watch(watching, s.config.ReloadPeriod); return nil })
@@ -230,8 +261,7 @@ func (p port) serve() error {
 	return nil
 }
 
-// drain says that the gateway is not ready any more, leaves time for that to be seen, and finishes what is running. The
-// admin port goes last: Garage's preStop hook waits there for the end of the drain.
+// drain says that the gateway is not ready any more, leaves time for that to be seen, and finishes what is running.
 func (s *Server) drain(ctx context.Context) error {
 	s.readiness.Drain()
 	s.gate.Stop()
@@ -240,7 +270,7 @@ func (s *Server) drain(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.config.DrainTimeout)
 	defer cancel()
 	var errs []error
-	for _, p := range []port{s.s3, s.admin} {
+	for _, p := range s.ports() {
 		if err := p.server.Shutdown(ctx); err != nil {
 			s.config.Log.Warn("requests cut off by the end of the drain", zap.Error(err))
 			errs = append(errs, p.server.Close())
