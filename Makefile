@@ -17,7 +17,7 @@ CONTROLLER_GEN := sigs.k8s.io/controller-tools/cmd/controller-gen@v0.20.0
 UNITS   := . tests/sandbox tests/chart tests/monitoring tests/page tests/demo tests/clients tests/clients/program/trial tests/suite tests/tour
 MODULES := $(UNITS) tests/scale tests/e2e tests/bench
 
-.PHONY: help demo down up test unit e2e tour leaving placement scale clients suite suite-fast bench lint generate check-generate tools
+.PHONY: help demo down up test unit e2e tour leaving placement scale clients suite suite-fast bench dashboards reproducible lint generate check-generate tools
 
 help: ## list the verbs
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
@@ -39,7 +39,7 @@ down: $(SANDBOX) ## take the sandbox away
 	@$(SANDBOX) down
 
 unit: tools ## unit, schema, template and contract tests
-	@for m in $(UNITS); do echo "== go test $$m"; (cd $$m && go vet ./... && go test -count=1 -timeout 15m ./...); done
+	@for m in $(UNITS); do echo "== go test $$m"; (cd $$m && go test -count=1 -timeout 15m ./...); done
 
 e2e: tools ## end-to-end tests on the sandbox, brought up if it is not
 	@$(SANDBOX) up --masters $(MASTERS) --key-lifetime 30s # an expiry is waited for, not believed
@@ -82,6 +82,12 @@ suite-fast: tools ## the same suite on one Garage and one gateway, no cluster
 $(GOLANGCI):
 	@echo "building golangci-lint $(GOLANGCI_VERSION) (a few minutes)"
 	@GOBIN=$(dir $(GOLANGCI)) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+
+dashboards: demo ## every query of the dashboards, by a real Prometheus that scrapes the sandbox
+	@cd tests/monitoring && go test -count=1 -v -tags sandbox -run "^TestEveryQuery" ./...
+
+reproducible: ## two builds of each program, in two folders with empty caches: the digests must be the same (minutes)
+	@cd tests/sandbox && go test -count=1 -v -timeout 30m -run '^TestBuildsAreReproducible$$' ./platform -cold
 
 lint: $(GOLANGCI) ## golangci-lint over every Go module
 	@for m in $(MODULES); do echo "== lint $$m"; (cd $$m && $(GOLANGCI) run -c $(CURDIR)/.golangci.yml ./...); done

@@ -3,8 +3,22 @@
 // of its own, because its name is the file's.
 package main
 
-import "github.com/deckhouse/module-sdk/pkg/app"
+import (
+	"fmt"
+	"os"
+
+	"github.com/deckhouse/module-sdk/pkg/app"
+
+	"github.com/deckhouse/system-s3/lib/version"
+)
 
 func main() {
+	if asksVersion(os.Args[1:]) {
+		_, _ = fmt.Fprintln(os.Stdout, version.Line("hooks")) // whoever closed it does not want to know
+		return
+	}
 	app.Run()
 }
+
+// asksVersion tells the one question that is not Deckhouse's.
+func asksVersion(args []string) bool { return len(args) == 1 && args[0] == "--version" }

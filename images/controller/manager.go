@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -59,6 +60,8 @@ func newManager(o options, config *rest.Config) (manager.Manager, error) {
 		LeaderElectionResourceLock: resourcelock.LeasesResourceLock,
 		// The process ends right after, so nothing is written without the lease, and the next leader need not wait.
 		LeaderElectionReleaseOnCancel: true,
+		// Of all the cluster's volumes only those of our own claims are read, one at a time.
+		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.PersistentVolume{}}}},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the manager: %w", err)
@@ -86,6 +89,7 @@ func cacheOptions() cache.Options {
 		&discoveryv1.EndpointSlice{}:    {Namespaces: own, Label: labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: names.S3Service})},
 		module.Object():                 {Field: fields.OneTermEqualSelector("metadata.name", names.Module)},
 		&corev1.PersistentVolumeClaim{}: {Namespaces: own},
+		&corev1.Node{}:                  {Transform: plane.OnlyPlace},
 	}}
 	maps.Copy(options.ByObject, page.Cached())
 	return options
@@ -96,6 +100,11 @@ func setupControllers(mgr manager.Manager, conditions *metrics.Conditions) error
 	board := backend.NewBoard()
 	conditions.Next = module.Conditions{Client: mgr.GetClient(), Events: mgr.GetEventRecorder(names.Module), Now: time.Now}
 	planes := plane.New(mgr.GetClient(), &backend.Gateways{}, conditions, board)
+	typed, err := kubernetes.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("make the client for logs: %w", err)
+	}
+	planes.Logs = plane.PodLogs{Client: typed}
 	if err := planes.Setup(mgr); err != nil {
 		return err
 	}

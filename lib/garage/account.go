@@ -26,12 +26,14 @@ func (c *Client) Account(ctx context.Context) (layout.Account, error) {
 		return account, err
 	}
 	account.AllConnected = health.Healthy() && health.Partitions > 0 && health.PartitionsAllOK == health.Partitions
+	account.Quorate = health.Available() && health.Partitions > 0 && health.PartitionsQuorum == health.Partitions
 	account.Draining = history.Draining()
 	account.FailedBlocks = statistics.Blocks.ResyncErrors
+	account.Blocks, account.Queue = statistics.Blocks.Referenced, statistics.Blocks.ResyncQueue
 	account.Workers = workers
 	for _, table := range statistics.Tables {
 		account.Tables = append(account.Tables, layout.Table{
-			Name: table.Name, MerkleQueue: table.MerkleQueue, InsertQueue: table.InsertQueue,
+			Name: table.Name, Items: table.Items, MerkleQueue: table.MerkleQueue, InsertQueue: table.InsertQueue,
 		})
 	}
 	return account, nil

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/deckhouse/system-s3/lib/layout"
@@ -61,6 +62,18 @@ func (c *Client) askSelf(ctx context.Context, r request, answer any) error {
 	return nil
 }
 
+// askOwn is a question without a body.
+func (c *Client) askOwn(ctx context.Context, call string, answer any) error {
+	var o own
+	if err := c.read(ctx, call, self, &o); err != nil {
+		return err
+	}
+	if err := o.take(answer); err != nil {
+		return fmt.Errorf("%s: %w", call, err)
+	}
+	return nil
+}
+
 // LaunchRepair makes the node that is asked begin a repair; it does not wait for its end.
 func (c *Client) LaunchRepair(ctx context.Context, repair Repair) error {
 	return c.askSelf(ctx, request{call: "LaunchRepairOperation", body: map[string]string{"repairType": string(repair)}}, nil)
@@ -97,10 +110,15 @@ type worker struct {
 	Freeform []string `json:"freeform"`
 }
 
-const disabledWorker = "This worker is currently disabled" // Garage 2.5.0's words; there is no other sign
+// Garage 2.5.0's words; there are no other signs.
+const (
+	disabledWorker = "This worker is currently disabled"
+	pausedWorker   = "Scrub paused"
+)
 
 func (w worker) worker() layout.Worker {
 	told := layout.Worker{ID: w.ID, Name: w.Name, Errors: w.Errors, Disabled: slices.Contains(w.Freeform, disabledWorker)}
+	told.Paused = slices.ContainsFunc(w.Freeform, func(line string) bool { return strings.HasPrefix(line, pausedWorker) })
 	if err := json.Unmarshal(w.State, &told.State); err != nil {
 		told.State = "throttled"
 	}
@@ -137,15 +155,9 @@ type BlockStatistics struct {
 // GetNodeStatistics reads the counters of the node that is asked.
 func (c *Client) GetNodeStatistics(ctx context.Context) (NodeStatistics, error) {
 	const call = "GetNodeStatistics"
-	var (
-		o      own
-		answer NodeStatistics
-	)
-	if err := c.read(ctx, call, self, &o); err != nil {
+	var answer NodeStatistics
+	if err := c.askOwn(ctx, call, &answer); err != nil {
 		return answer, err
-	}
-	if err := o.take(&answer); err != nil {
-		return answer, fmt.Errorf("%s: %w", call, err)
 	}
 	if answer.Blocks == nil || len(answer.Tables) == 0 {
 		return answer, fmt.Errorf("%s: the answer has no counters", call)

@@ -99,9 +99,12 @@ func ReviewsOf(client kubernetes.Interface) *Reviews {
 // Review tells whose token it is. The token is reviewed for the module's own audience only: never for the apiserver's,
 // whose tokens may live a year. Errors: sts.ErrTokenRefused, or that the apiserver could not be asked.
 func (r *Reviews) Review(ctx context.Context, token string) (sts.Identity, error) {
-	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{
-		Token: token, Audiences: []string{names.Audience},
-	}}
+	return r.owner(ctx, token, names.Audience)
+}
+
+// owner tells whose token it is; without an audience the token must be one for the apiserver.
+func (r *Reviews) owner(ctx context.Context, token string, audiences ...string) (sts.Identity, error) {
+	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: audiences}}
 	answer, err := r.tokens.Create(ctx, review, metav1.CreateOptions{})
 	if err != nil {
 		return sts.Identity{}, fmt.Errorf("review token: %w", err)

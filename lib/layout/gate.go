@@ -18,11 +18,14 @@ type Worker struct {
 	LastError time.Duration
 	// Disabled workers exist and do nothing.
 	Disabled bool
+	// Paused tells that a check of all blocks was stopped half-way.
+	Paused bool
 }
 
 // Table is what a node tells of one of its tables.
 type Table struct {
 	Name        string
+	Items       int
 	MerkleQueue int // entries that other nodes cannot see yet
 	InsertQueue int // entries that wait to be sent to other nodes
 }
@@ -44,6 +47,9 @@ type Account struct {
 	Draining bool
 	Tables   []Table
 	Workers  []Worker
+	// Blocks that the metadata name, and Queue of those that have to be looked at, some of them later.
+	Blocks int
+	Queue  int
 	// FailedBlocks could not be copied or deleted; Garage tries them again after up to an hour.
 	FailedBlocks int
 	// LackedBlocks are those of them that the node needs and does not have.

@@ -7,6 +7,7 @@ import (
 
 // Notice is what the condition PlacementReady has to say of a replica; no Reason when there is nothing to say.
 type Notice struct {
+	Pod     string
 	Reason  string
 	Message string // one sentence
 }
@@ -66,6 +67,8 @@ func (s Scene) consider(r Resident) Turn {
 		return Turn{Place: s.pinned(r, is)}
 	case len(s.Residents) == 1:
 		return s.alone(r, is)
+	case is == doomed && !r.Exists:
+		return Turn{Kind: Hold, Place: s.going(r)}
 	}
 	if obstacle := s.obstacle(r, is); obstacle.Reason != "" {
 		// What would end the volume of a claim that is being deleted must not happen in passing.

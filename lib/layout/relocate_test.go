@@ -252,6 +252,10 @@ func TestATiedReplicaOfThree(t *testing.T) {
 		"the claim is deleted a minute after a move": {
 			reason: "no restart in passing", street: s.claimDeleted(1).movedAgo(time.Minute).outdated(), kind: layout.Hold, place: moves, told: "10m0s",
 		},
+		"the claim and the Pod are deleted": {
+			reason: "Kubernetes is at it", street: s.claimDeleted(1).down(1).replica(1, func(r *layout.Resident) { r.Exists = false }).outdated(),
+			kind: layout.Hold, place: moves, told: "its Pod ends, and its claim data-s3-1 with it",
+		},
 		"two claims are deleted": {reason: "one after the other", street: s.claimDeleted(1).claimDeleted(2), kind: layout.Renew, pod: "s3-2", place: moves},
 		"no volume yet":          {reason: "it is being made", street: s.pending(1).replica(1, func(r *layout.Resident) { r.Volume = layout.Volume{} })},
 	})

@@ -12,7 +12,7 @@ func (s Scene) moving(r Resident, is standing) Notice {
 	if !s.renewed(r, is) {
 		how = "moves from " + r.Node + " and takes its volume along"
 	}
-	return Notice{Reason: ReasonRelocating, Message: fmt.Sprintf("%s %s, because %s", r.Pod, how, s.cause(r, is))}
+	return Notice{Pod: r.Pod, Reason: ReasonRelocating, Message: fmt.Sprintf("%s %s, because %s", r.Pod, how, s.cause(r, is))}
 }
 
 // cause is why a replica is not where it belongs, one clause.
@@ -47,24 +47,30 @@ func (s Scene) home(r Resident) string {
 	return strings.Join(found, ", ")
 }
 
+// going is a replica whose Pod ends, and with it its volume.
+func (s Scene) going(r Resident) Notice {
+	return Notice{Pod: r.Pod, Reason: ReasonRelocating, Message: r.Pod + " gets a new volume: its Pod ends, and its claim " +
+		r.Volume.Claim + " with it."}
+}
+
 func (s Scene) waitsFor(r Resident, is standing, other Resident) Notice {
-	return Notice{Reason: ReasonRelocating, Message: fmt.Sprintf(
+	return Notice{Pod: r.Pod, Reason: ReasonRelocating, Message: fmt.Sprintf(
 		"%s is to move, because %s, and waits until %s is up: two replicas are never away at once.", r.Pod, s.cause(r, is), other.Pod)}
 }
 
 func (s Scene) paused(r Resident, is standing) Notice {
-	return Notice{Reason: ReasonRelocating, Message: fmt.Sprintf(
+	return Notice{Pod: r.Pod, Reason: ReasonRelocating, Message: fmt.Sprintf(
 		"%s is to move, because %s, and waits until the newest volume of the store is %s old.", r.Pod, s.cause(r, is), s.Pause)}
 }
 
 func (s Scene) blocked(r Resident, is standing) Notice {
-	return Notice{Reason: ReasonPlacementBlocked, Message: fmt.Sprintf(
+	return Notice{Pod: r.Pod, Reason: ReasonPlacementBlocked, Message: fmt.Sprintf(
 		"%s is to move, because %s, and no node with the label %s is free for it. Ways out: %s.", r.Pod, s.cause(r, is), s.Label, s.WaysOut)}
 }
 
 // unproven: nobody can say whether what only the absent replica and the other one's former volume held is lost.
 func (s Scene) unproven(r Resident, is standing, other Resident) Notice {
-	return Notice{Reason: ReasonReplicaPinned, Message: fmt.Sprintf(
+	return Notice{Pod: r.Pod, Reason: ReasonReplicaPinned, Message: fmt.Sprintf(
 		"%s is not made anew, although %s: %s got an empty volume after all replicas were last proven to hold everything, "+
 			"so that the volume of %s may be the only one with some objects. Bring it back; if that is impossible, delete its "+
 			"PersistentVolumeClaim %s and its Pod, and whatever only it held is lost.",
@@ -96,7 +102,7 @@ func (s Scene) pinned(r Resident, is standing) Notice {
 			"Set the reclaim policy of its volume to Retain before anything ends the Pod.", r.Volume.Claim, r.Pod)
 	case atHome:
 	}
-	return Notice{Reason: ReasonReplicaPinned, Message: message}
+	return Notice{Pod: r.Pod, Reason: ReasonReplicaPinned, Message: message}
 }
 
 // waiting is a replica whose volume is tied to a node that exists and takes no Pod now.

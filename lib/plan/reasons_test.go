@@ -38,9 +38,10 @@ var explanations = []explained{
 		"Хранилище обслуживает все запросы.", nothingRU,
 	},
 	{
-		"StorageReady", ReasonDegraded, true, "The store serves all requests without redundancy: a replica of three is not up.",
-		"Bring back the node that the message names.",
-		"Хранилище обслуживает все запросы, но без избыточности: одна из трёх реплик не работает.", "Верните узел, названный в сообщении.",
+		"StorageReady", ReasonDegraded, true, "The store serves all requests with less redundancy: a replica of three is not up, or is still being filled from the others.",
+		"Bring back the node that the message names; wait until the replica is filled.",
+		"Хранилище обслуживает все запросы, но с меньшей избыточностью: одна из трёх реплик не работает или ещё наполняется из остальных.",
+		"Верните узел, названный в сообщении; дождитесь наполнения реплики.",
 	},
 	{
 		"StorageReady", ReasonWaitingForFirstBucket, false, "There is no SystemBucket yet, so there is no store. Settings may change freely.",
@@ -86,6 +87,18 @@ var explanations = []explained{
 		"Назначьте метку `node-role.deckhouse.io/system-s3` стольким узлам, сколько названо в сообщении, добавьте узлы в ступень или задайте `highAvailability: false`.",
 	},
 	{
+		"PlacementReady", ReasonRelocating, false, "A replica moves: its node left the tier or is gone, or its volume is damaged. The message says which, from where to where, and what it waits for; one replica moves at a time, ten minutes apart.",
+		"Wait; leave the nodes and disks of the other replicas alone meanwhile. See [Replicas](REPLICAS.md).",
+		"Реплика переезжает: её узел выбыл из ступени или исчез либо повреждён её том. В сообщении сказано, какая, откуда и куда и чего она ждёт; реплики переезжают по одной, не чаще чем раз в десять минут.",
+		"Подождите и не трогайте тем временем узлы и диски остальных реплик. См. [Реплики](REPLICAS.ru.md).",
+	},
+	{
+		"PlacementReady", ReasonReplicaPinned, false, "A replica stays with its volume: the node that the volume is tied to is away for now, or there is no proof of another copy of its data. The message says where the data is.",
+		"What the message says: bring the node back, let it take Pods, give it the label, or delete the Node if it is lost for good. See [Replicas](REPLICAS.md).",
+		"Реплика остаётся при своём томе: узел, к которому он привязан, пока недоступен, либо не доказано, что у данных есть другая копия. В сообщении сказано, где данные.",
+		"То, что названо в сообщении: верните узел, разрешите на нём размещение, верните метку или удалите Node, если он потерян навсегда. См. [Реплики](REPLICAS.ru.md).",
+	},
+	{
 		"CapacityReady", ReasonEnough, true, "The volumes are as large as they have to be.", nothing,
 		"Тома такого размера, как нужно.", nothingRU,
 	},
@@ -124,7 +137,7 @@ var explanations = []explained{
 }
 
 // later are reasons that have a name already and that nothing tells yet.
-var later = []string{ReasonReplicaPinned, ReasonRelocating, ReasonCopying, ReasonVerifying, ReasonSwitching, ReasonFinished}
+var later = []string{ReasonCopying, ReasonVerifying, ReasonSwitching, ReasonFinished}
 
 // declared are the values of the constants Reason... of this package.
 func declared(t *testing.T) []string {

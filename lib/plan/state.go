@@ -20,6 +20,8 @@ type PlaneState struct {
 	ReplicationFactor int `json:"replicationFactor"`
 	// Replicas by ordinal.
 	Replicas []ReplicaState `json:"replicas"`
+	// Moving is the Pod of the replica that is being moved, or waits to be; empty when each is where it belongs.
+	Moving string `json:"moving,omitempty"`
 	// Problem is the last error that stops the plane from getting ready, empty when there is none.
 	Problem string `json:"problem,omitempty"`
 }
@@ -37,6 +39,25 @@ type ReplicaState struct {
 	// read before the volume is measured, so that an old measurement never asks for another step of growth.
 	Full       bool  `json:"full"`
 	ClaimBytes int64 `json:"claimBytes"`
+	// Content names what is on the volume: another name after it was emptied. Empty while unknown.
+	Content string `json:"content,omitempty"`
+	// Proven is the Content at the last proof that all replicas hold everything; empty before the first one.
+	Proven string `json:"proven,omitempty"`
+	// Fill is how far the replica is filled from the others; nil when it holds everything, as far as is known.
+	Fill *FillState `json:"fill,omitempty"`
+}
+
+// FillState is how far a replica is filled from the others. Totals are what the fullest of them has.
+type FillState struct {
+	Percent      int   `json:"percent"` // of what is behind most
+	Objects      int   `json:"objects"` // entries of the table of objects
+	ObjectsTotal int   `json:"objectsTotal"`
+	Blocks       int   `json:"blocks"`
+	BlocksTotal  int   `json:"blocksTotal"`
+	Bytes        int64 `json:"bytes"` // used on the volume
+	BytesTotal   int64 `json:"bytesTotal"`
+	// SecondsLeft, in whole minutes, at the speed so far; 0 while unknown.
+	SecondsLeft int `json:"secondsLeft,omitempty"`
 }
 
 // leastFree is the share of a volume, in percent, below which it counts as full and grows (SPEC D3).

@@ -57,9 +57,11 @@ func (*story) hasPolicies(t *testing.T) {
 			open[port.Port.String()] = rule.From
 		}
 	}
-	require.Len(t, open, 3, "RPC and the gateway's two ports")
+	require.Len(t, open, 4, "RPC and the gateway's three ports")
 	require.Contains(t, open, names.ServingS3PortName)
 	require.Contains(t, open, names.ServingAdminPortName)
+	require.Len(t, open["https-metrics"], 1, "for Prometheus only")
+	require.Equal(t, map[string]string{"kubernetes.io/metadata.name": "d8-monitoring"}, open["https-metrics"][0].NamespaceSelector.MatchLabels)
 	require.Len(t, open["rpc"], 1)
 	peers := open["rpc"][0]
 	require.Nil(t, peers.NamespaceSelector)

@@ -68,3 +68,6 @@ for host in sys.argv[1:]:
             tell(forbidden(f"https://{host}:8444{path}", method, token), f"{method} {path} at {host}:8444")
     for path in ("/", "/d8-e2e-x-main/secret", "/v2/ListKeys", "/metrics"):
         tell(forbidden(f"https://{host}:8443{path}", "GET", ""), f"GET {path} at {host}:8443")
+    for path in ("/metrics", "/", "/v2/ListKeys", "/gateway/v1/volume"):
+        for token in ("", "0" * 64, own):
+            tell(forbidden(f"https://{host}:8445{path}", "GET", token), f"GET {path} at {host}:8445")

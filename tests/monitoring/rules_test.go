@@ -45,6 +45,14 @@ func reason(conditionType, status, reason string) trouble {
 	}
 }
 
+// away has a replica away for as long as the trouble lasts.
+func away(tr trouble) trouble {
+	for replica, story := range map[string][3]string{"garage-a-0": {"1", "1", "1"}, "garage-a-1": {"1", "0", "1"}} {
+		tr.series[fmt.Sprintf(`system_s3_replica_up{plane="a",replica=%q,node="n"}`, replica)] = story
+	}
+	return tr
+}
+
 // bucketReason is the story of a condition of a SystemBucket; another bucket is well all the time.
 func bucketReason(conditionType, status, reason string) trouble {
 	series := func(name, status, reason string) string {
@@ -68,7 +76,7 @@ func troubles() map[string]trouble {
 		"D8SystemS3LayoutFailed":        reason("StorageReady", "False", "LayoutFailed"),
 		"D8SystemS3Starting":            reason("StorageReady", "False", "Starting"),
 		"D8SystemS3NoStorageClass":      reason("StorageReady", "False", "NoStorageClass"),
-		"D8SystemS3Degraded":            reason("StorageReady", "True", "Degraded"),
+		"D8SystemS3Degraded":            away(reason("StorageReady", "True", "Degraded")),
 		"D8SystemS3PlacementBlocked":    reason("PlacementReady", "False", "PlacementBlocked"),
 		"D8SystemS3ReplicaPinned":       reason("PlacementReady", "False", "ReplicaPinned"),
 		"D8SystemS3Exhausted":           reason("CapacityReady", "False", "Exhausted"),
@@ -270,11 +278,13 @@ func TestPlannedWorkRaisesNothing(t *testing.T) {
 	condition := func(conditionType, reason, status, values string) series {
 		return series{fmt.Sprintf(`system_s3_condition{type=%q,status=%q,reason=%q}`, conditionType, status, reason), values}
 	}
-	// Each replica is away for ten minutes while it moves or is restarted.
-	away := fmt.Sprintf("_x60 1x9 stale _x%d 1x9 stale _x200", hours/3)
-	present := fmt.Sprintf("1x59 stale _x9 1x%d stale _x9 1x300", hours/3-1)
+	// A replica is away for ten minutes while it moves or is restarted, and then filled from the others for hours.
+	away := "_x60 1x400 stale _x50 1x9 stale _x200"
+	up := "1x60 0x10 1x440 0x9 1x300"
+	present := "1x59 stale _x399 1x49 stale _x9 1x300"
 	planned := story{Name: "planned", Interval: "1m", Series: []series{
 		condition("StorageReady", "Degraded", "True", away), condition("StorageReady", "Ready", "True", present),
+		{`system_s3_replica_up{plane="a",replica="garage-a-0",node="n"}`, up}, {`system_s3_replica_up{plane="a",replica="garage-a-1",node="m"}`, "1x800"},
 		condition("PlacementReady", "Relocating", "False", fmt.Sprintf("1x%d", hours)),
 		condition("CapacityReady", "Growing", "True", fmt.Sprintf("1x%d", hours)),
 		condition("MigrationReady", "Copying", "False", fmt.Sprintf("1x%d stale", hours/2)),
@@ -299,6 +309,8 @@ func TestANewLeaderDoesNotResetAnAlert(t *testing.T) {
 	series := []series{
 		{`system_s3_condition{type="StorageReady",status="True",reason="Degraded",pod="a"}`, "1x8 stale"},
 		{`system_s3_condition{type="StorageReady",status="True",reason="Degraded",pod="b"}`, "_x8 1x20"},
+		{`system_s3_replica_up{plane="a",replica="garage-a-0",node="",pod="a"}`, "0x8 stale"},
+		{`system_s3_replica_up{plane="a",replica="garage-a-0",node="",pod="b"}`, "_x8 0x20"},
 	}
 	raised := []alert{expected(t, r, map[string]string{"type": "StorageReady", "reason": "Degraded"})}
 	promtool(t, []story{{Name: "new leader", Interval: "1m", Series: series, Alerts: []expectation{{"16m", r.Alert, raised}}}})

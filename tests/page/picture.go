@@ -21,7 +21,7 @@ func Small(picture []byte) ([]byte, error) {
 	}
 	bounds := decoded.Bounds()
 	used := map[color.RGBA]int{}
-	at := func(x, y int) color.RGBA { return color.RGBAModel.Convert(decoded.At(x, y)).(color.RGBA) } //nolint:forcetypeassert,errcheck // it is what the model makes
+	at := func(x, y int) color.RGBA { return color.RGBAModel.Convert(decoded.At(x, y)).(color.RGBA) } //nolint:forcetypeassert // it is what the model makes
 	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
 		for x := bounds.Min.X; x < bounds.Max.X; x++ {
 			used[at(x, y)]++

@@ -32,6 +32,7 @@ type options struct {
 	only        string
 	class       string
 	workers     int
+	pause       time.Duration
 	list        bool
 }
 
@@ -45,7 +46,8 @@ func main() {
 	flag.DurationVar(&o.most, "most", 0, "after how long no other scenario is begun; 0 never stops early")
 	flag.StringVar(&o.only, "only", "", "names of scenarios, separated by commas; empty plays all")
 	flag.StringVar(&o.class, "class", "fixed", "StorageClass of a store that is made anew; `fixed` cannot grow")
-	flag.IntVar(&o.workers, "workers", 4, "how many clients work at once") //nolint:mnd // a default
+	flag.IntVar(&o.workers, "workers", 4, "how many clients work at once")                                //nolint:mnd // a default
+	flag.DurationVar(&o.pause, "pause", 200*time.Millisecond, "pause of a client between two operations") //nolint:mnd // a default
 	flag.BoolVar(&o.list, "list", false, "list the scenarios and end")
 	flag.Usage = func() {
 		fmt.Fprint(os.Stderr, usage) //nolint:errcheck // there is nobody else to tell

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -22,9 +20,10 @@ import (
 const (
 	namespace = "d8-tour"
 	size      = "4Gi"
-	// pause of a client between two operations, and how many objects it keeps.
-	pause = 200 * time.Millisecond
-	keys  = 120
+	// keys is how many objects a client keeps.
+	keys = 120
+	// after is how long clients go on after a scenario: what it does to them may come late.
+	after = 15 * time.Second
 	// diagnosis is how long it may take to collect what explains a failure.
 	diagnosis = time.Minute
 )
@@ -69,7 +68,7 @@ func begin(ctx context.Context, s *stage.Stage, o options) (*tour, error) {
 	}
 	prefix := fmt.Sprintf("%d-%d/", o.seed, time.Now().Unix()) // a seed may be played again on the same store
 	t.load = load.New(load.Options{
-		S3: door, Bucket: bucket, Prefix: prefix, Seed: o.seed, Workers: o.workers, Pause: pause, Keys: keys,
+		S3: door, Bucket: bucket, Prefix: prefix, Seed: o.seed, Workers: o.workers, Pause: o.pause, Keys: keys,
 	})
 	return t, nil
 }
@@ -119,12 +118,9 @@ func (t *tour) one(ctx context.Context, s scenario.Scenario) error {
 	r := row{scenario: s.Name, begun: time.Now(), verdict: "ok"}
 	t.load.Begin(s.Name)
 	err := s.Play(ctx, t.Ground)
+	t.Wait(ctx, after)
 	if err == nil {
 		err = t.Settle(ctx)
-	}
-	before := t.load.Present()
-	if err == nil {
-		err = t.Prove(ctx)
 	}
 	r.phase, r.length = t.load.Begin("check after "+s.Name), time.Since(r.begun)
 	if unexpected := s.Unexpected(r.phase.Errors); len(unexpected) > 0 {
@@ -133,7 +129,7 @@ func (t *tour) one(ctx context.Context, s scenario.Scenario) error {
 	if told := r.phase.Told(); told != "" {
 		t.Sayf("clients saw %s", told)
 	}
-	found, checked := t.check(ctx, before)
+	found, checked := t.check(ctx, err == nil)
 	for _, f := range found {
 		t.Stage.Sayf("FOUND %s", f)
 	}
@@ -146,25 +142,40 @@ func (t *tour) one(ctx context.Context, s scenario.Scenario) error {
 		r.verdict, err = "not whole", checked
 	}
 	t.rows = append(t.rows, r)
-	t.Sayf("%s: %d requests, %d failed, %d retried, stall %.1f s; %d objects of %d keys checked", r.verdict, r.phase.Requests,
-		r.phase.Failed, r.phase.Retried, r.phase.Stall.Seconds(), len(t.load.Present()), t.load.Keys())
+	t.Sayf("%s: %d requests, %d failed, %d retried, %d stale listings, stall %.1f s; %d objects of %d keys checked", r.verdict, r.phase.Requests,
+		r.phase.Failed, r.phase.Retried, r.phase.Stale, r.phase.Stall.Seconds(), len(t.load.Present()), t.load.Keys())
 	return err
 }
 
-// check reads everything back while the clients rest. Of what was there before the gate was proven open, and was not
-// changed since, it looks for every copy on the disks.
-func (t *tour) check(ctx context.Context, before map[string]int) ([]load.Finding, error) {
+// check reads everything back while the clients rest. In a store that is well it waits for the gate before, and looks on
+// the disks for every copy that is proven then.
+func (t *tour) check(ctx context.Context, well bool) ([]load.Finding, error) {
 	resume := t.load.Rest()
 	defer resume()
-	now := t.load.Present()
-	maps.DeleteFunc(now, func(key string, version int) bool { return before[key] != version })
-	missing, err := t.Missing(ctx, slices.Sorted(maps.Keys(now)))
-	if err == nil && len(missing) > 0 {
-		err = fmt.Errorf("%w: %s", errNoCopy, strings.Join(missing, "; "))
+	var err error
+	if well {
+		err = t.whole(ctx)
 	}
-	t.Sayf("%d objects have all their copies on the disks: %t", len(now), err == nil)
 	found, unchecked := t.load.Check(ctx)
 	return found, errors.Join(err, unchecked)
+}
+
+// whole waits for the proof of all copies and then believes only the disks.
+func (t *tour) whole(ctx context.Context) error {
+	begun := time.Now()
+	if err := t.Prove(ctx); err != nil {
+		return err
+	}
+	keys := t.load.Present()
+	missing, err := t.Missing(ctx, keys)
+	if err != nil {
+		return err
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("%w: %s", errNoCopy, strings.Join(missing, "; "))
+	}
+	t.Sayf("proven after %.0f s, and the copies of %d objects are on every disk", time.Since(begun).Seconds(), len(keys))
+	return t.Equal(ctx)
 }
 
 // kinds counts findings by kind.
@@ -191,10 +202,10 @@ func (t *tour) table(length time.Duration) {
 	line := func(format string, args ...any) {
 		fmt.Fprintf(w, format+"\n", args...) //nolint:errcheck // there is nobody else to tell
 	}
-	line("scenario\tbegun\tseconds\trequests\tfailed\tretried\tlongest stall, s\tverdict")
+	line("scenario\tbegun\tseconds\trequests\tfailed\tretried\tstale listings\tlongest stall, s\tverdict")
 	for _, r := range t.rows {
-		line("%s\t%s\t%.0f\t%d\t%d\t%d\t%.1f\t%s", r.scenario, r.begun.UTC().Format(time.TimeOnly), r.length.Seconds(),
-			r.phase.Requests, r.phase.Failed, r.phase.Retried, r.phase.Stall.Seconds(), r.verdict)
+		line("%s\t%s\t%.0f\t%d\t%d\t%d\t%d\t%.1f\t%s", r.scenario, r.begun.UTC().Format(time.TimeOnly), r.length.Seconds(),
+			r.phase.Requests, r.phase.Failed, r.phase.Retried, r.phase.Stale, r.phase.Stall.Seconds(), r.verdict)
 	}
 	_ = w.Flush()
 }

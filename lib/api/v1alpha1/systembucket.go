@@ -19,7 +19,10 @@ func init() { //nolint:gochecknoinits // the scheme builder of controller-runtim
 // +kubebuilder:printcolumn:name="Size",type=string,JSONPath=`.spec.size`,description="Quota by space."
 // +kubebuilder:printcolumn:name="Used",type=string,JSONPath=`.status.used`,description="Space taken by the objects."
 // +kubebuilder:printcolumn:name="Objects",type=integer,JSONPath=`.status.objects`,description="Number of objects."
+// +kubebuilder:printcolumn:name="Max objects",type=integer,JSONPath=`.spec.maxObjects`,priority=1,description="Quota by number of objects."
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1,description="Why it is ready or not."
+// +kubebuilder:printcolumn:name="Quota",type=string,JSONPath=`.status.conditions[?(@.type=="QuotaAvailable")].reason`,priority=1,description="Whether the quotas leave room."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$') && size(self.metadata.name) <= 63",message="metadata.name must be a DNS label: at most 63 lower-case letters, digits and '-', starting and ending with a letter or digit"
 type SystemBucket struct {

@@ -1,6 +1,7 @@
 package garagetest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,7 @@ const (
 	binaryVariable = "GARAGE_BINARY"
 	cachedBinary   = "system-s3/garage-2.5.0/bin/garage"
 
-	// RPCTimeout is rpc_timeout_msec of the clusters, in milliseconds: blocks are copied again twice as long after a
+	// RPCTimeout is rpc_timeout_msec of clusters that ask for no other, in milliseconds: blocks are copied again twice as long after a
 	// change.
 	RPCTimeout = 10000
 
@@ -36,6 +37,8 @@ type Options struct {
 	Bare bool
 	// Factor is the replication factor; 0 is as many as nodes.
 	Factor int
+	// RPCTimeout is rpc_timeout_msec; 0 is the RPCTimeout above.
+	RPCTimeout int
 }
 
 // Cluster is a running Garage cluster. AdminToken, MetricsToken and Seed have the form of the Secret garage-<plane>.
@@ -48,9 +51,10 @@ type Cluster struct {
 	KeySecret string
 	Nodes     []*Node
 
-	rpcSecret string
-	factor    int
-	binary    string
+	rpcSecret  string
+	rpcTimeout int
+	factor     int
+	binary     string
 }
 
 // Binary is the path of Garage's binary; it ends the test when there is none.
@@ -94,7 +98,7 @@ func newCluster(t testing.TB, nodes int, options Options) *Cluster {
 	t.Helper()
 	c := &Cluster{
 		AdminToken: randomHex(t), MetricsToken: randomHex(t), Seed: randomBytes(t), rpcSecret: randomHex(t),
-		factor: options.Factor, binary: Binary(t),
+		factor: options.Factor, rpcTimeout: cmp.Or(options.RPCTimeout, RPCTimeout), binary: Binary(t),
 	}
 	if c.factor == 0 {
 		c.factor = nodes

@@ -107,7 +107,7 @@ admin_token = %q
 metrics_token = %q
 `,
 		filepath.Join(n.Dir, "meta"), filepath.Join(n.Dir, "data"), c.factor,
-		n.rpc, n.rpc, c.rpcSecret, RPCTimeout, c.bootstrapPeers(),
+		n.rpc, n.rpc, c.rpcSecret, c.rpcTimeout, c.bootstrapPeers(),
 		n.s3, names.GarageRegion, n.admin, c.AdminToken, c.MetricsToken)
 }
 
@@ -163,6 +163,16 @@ func (n *Node) Stop() {
 	n.process = nil
 }
 
+// Ended tells whether the node's process ended by itself.
+func (n *Node) Ended() bool {
+	select {
+	case <-n.exited:
+		return true
+	default:
+		return false
+	}
+}
+
 // Pause makes the node hang until Resume: connections are taken and nothing is answered.
 func (n *Node) Pause(t testing.TB) {
 	t.Helper()
@@ -191,7 +201,12 @@ const secretLength = 32 // bytes
 
 func randomBytes(t testing.TB) []byte {
 	t.Helper()
-	random := make([]byte, secretLength)
+	return randomBytesOf(t, secretLength)
+}
+
+func randomBytesOf(t testing.TB, length int) []byte {
+	t.Helper()
+	random := make([]byte, length)
 	_, err := rand.Read(random)
 	require.NoError(t, err)
 	return random

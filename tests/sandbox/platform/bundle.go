@@ -71,18 +71,27 @@ func assemble(ctx context.Context, env Env, into string) error {
 // build is one static program to compile from the checkout.
 type build struct {
 	dir, pkg, out string
+	env           []string // over the process's own
+}
+
+// buildFlags are those that .werf/defines/golang.tmpl builds with, and a version of our own.
+func buildFlags() []string {
+	const stamp = "-X github.com/deckhouse/system-s3/lib/version.stamp=sandbox"
+
+	return []string{"-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid= " + stamp}
 }
 
 // buildGo compiles a program of the checkout the way its images do: static, without
-// paths of this machine in it. An unchanged program is a matter of a second.
+// paths of this machine in it. An unchanged program is a matter of seconds.
 func buildGo(ctx context.Context, b build) error {
 	if err := os.MkdirAll(filepath.Dir(b.out), privateDir); err != nil {
 		return fmt.Errorf("build %s: %w", b.pkg, err)
 	}
 
-	cmd := exec.CommandContext(ctx, "nice", "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", b.out, b.pkg) //nolint:gosec // The arguments are this package's own.
+	args := append(append([]string{"go", "build"}, buildFlags()...), "-o", b.out, b.pkg)
+	cmd := exec.CommandContext(ctx, "nice", args...) //nolint:gosec // The arguments are this package's own.
 	cmd.Dir = b.dir
-	cmd.Env = append(os.Environ(), "PATH="+artifact.ToolPath(), "CGO_ENABLED=0", "GOWORK=off")
+	cmd.Env = append(append(os.Environ(), "PATH="+artifact.ToolPath(), "CGO_ENABLED=0", "GOWORK=off"), b.env...)
 
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s: %w\n%s", b.pkg, err, output)

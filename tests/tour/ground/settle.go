@@ -8,7 +8,9 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -162,6 +164,48 @@ func (g *Ground) Missing(ctx context.Context, keys []string) ([]string, error) {
 	return witness.Missing(ctx, witness.Garage{URL: asked, Token: token, Client: caller}, bucket.Status.BucketID, keys, folders)
 }
 
+// Equal waits until all replicas have as many entries in every table: what is kept in the metadata has no block that
+// could be looked for on a disk. Nobody may write meanwhile; the last writes may still be on their way to one of them.
+func (g *Ground) Equal(ctx context.Context) error {
+	return g.Await(ctx, stage.Wish{What: "the replicas' tables to be equal", Limit: equalLimit, Look: func(ctx context.Context) (bool, string, error) {
+		caller, token, err := g.admin(ctx)
+		if err != nil {
+			return false, "", err
+		}
+		defer caller.CloseIdleConnections()
+		pods, err := g.Pods(ctx, names.GarageApp)
+		if err != nil {
+			return false, "", err
+		}
+		entries := map[string]map[int]string{} // by table and number, the replicas that have so many
+		for i := range pods {
+			statistics, err := garage.New(adminURL(&pods[i]), token, caller).GetNodeStatistics(ctx)
+			if err != nil {
+				return false, "", err
+			}
+			for _, table := range statistics.Tables {
+				if entries[table.Name] == nil {
+					entries[table.Name] = map[int]string{}
+				}
+				entries[table.Name][table.Items] += " " + pods[i].Name
+			}
+		}
+		differ := differing(entries)
+		return differ == "", differ, nil
+	}})
+}
+
+func differing(entries map[string]map[int]string) string {
+	var told []string
+	for table, counts := range entries {
+		if len(counts) > 1 {
+			told = append(told, fmt.Sprintf("%s %v", table, counts))
+		}
+	}
+	slices.Sort(told)
+	return strings.Join(told, ", ")
+}
+
 func adminURL(pod *corev1.Pod) string {
 	return "https://" + net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(names.GatewayAdminPort))
 }
@@ -189,5 +233,9 @@ func (g *Ground) admin(ctx context.Context) (*http.Client, string, error) {
 	return &http.Client{Transport: transport, Timeout: answerLimit}, string(secrets[names.GarageObject(plane)].Data[names.AdminTokenKey]), nil
 }
 
-// answerLimit is how long a replica may take to tell how far it is.
-const answerLimit = 20 * time.Second
+const (
+	// answerLimit is how long a replica may take to tell how far it is.
+	answerLimit = 20 * time.Second
+	// equalLimit is how long the last writes may be on their way.
+	equalLimit = time.Minute
+)

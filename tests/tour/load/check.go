@@ -13,30 +13,23 @@ const (
 	// readers is how many objects are read back at once.
 	readers = 4
 	// patience is for how long questions without an answer are asked again: a store that is well answers at once.
-	patience = 2 * time.Minute
+	patience = time.Minute
 	again    = time.Second
 	// limit of a check, far more than it takes.
 	limit = 10 * time.Minute
 )
 
-var errSlow = errors.New("it took longer than ten minutes")
+var (
+	errSlow  = errors.New("it took longer than ten minutes")
+	errStale = errors.New("the listing is not what was acknowledged")
+)
 
 // Check reads everything back, also what was deleted, and lists, and returns what was found since the last time. The
 // workers must be at rest. The error means that the store could not be asked at all.
 func (l *Load) Check(ctx context.Context) ([]Finding, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errSlow)
 	defer cancel()
-	deadline := time.Now().Add(patience)
-	var listed map[string]bool
-	err := insist(ctx, deadline, func(ctx context.Context) error {
-		var err error
-		listed, err = l.list(ctx, l.options.Prefix)
-		return err
-	})
-	if err != nil {
-		return l.takeFindings(), fmt.Errorf("list in the end: %w", err)
-	}
-	l.compare(l.options.Prefix, listed)
+	deadline := time.Now().Add(l.patience)
 	group, groupContext := errgroup.WithContext(ctx)
 	group.SetLimit(readers)
 	for _, key := range l.ledger.keys() {
@@ -48,7 +41,35 @@ func (l *Load) Check(ctx context.Context) ([]Finding, error) {
 	if err := group.Wait(); err != nil {
 		return l.takeFindings(), fmt.Errorf("read everything back: %w", err)
 	}
+	if err := l.listAll(ctx, deadline); err != nil {
+		return l.takeFindings(), fmt.Errorf("list in the end: %w", err)
+	}
 	return l.takeFindings(), nil
+}
+
+// listAll lists until the listing is right: nobody writes any more, so no replica lags behind for long.
+func (l *Load) listAll(ctx context.Context, deadline time.Time) error {
+	var (
+		listed     map[string]bool
+		deviations []*Finding
+	)
+	err := insist(ctx, deadline, func(ctx context.Context) error {
+		var err error
+		if listed, err = l.list(ctx, l.options.Prefix); err != nil {
+			return err
+		}
+		if deviations = l.deviations(l.options.Prefix, listed); len(deviations) > 0 {
+			return errStale
+		}
+		return nil
+	})
+	for _, f := range deviations {
+		l.tell(f)
+	}
+	if errors.Is(err, errStale) {
+		return nil
+	}
+	return err
 }
 
 // readBack reads one key until the store says what there is.

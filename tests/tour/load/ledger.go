@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 )
 
 // absent is the version of a key that is not there: never written, or deleted.
@@ -110,11 +111,12 @@ type Finding struct {
 	Key   string
 	Story string // what was expected and what was found
 	Phase string // in which it was found
+	At    time.Time
 }
 
 // String is the finding in one line.
 func (f Finding) String() string {
-	return fmt.Sprintf("%s %s: %s (found in %s)", f.Kind, f.Key, f.Story, f.Phase)
+	return fmt.Sprintf("%s %s: %s (found at %s in %s)", f.Kind, f.Key, f.Story, f.At.UTC().Format(time.TimeOnly), f.Phase)
 }
 
 // found is what a read of a key brought.

@@ -43,6 +43,8 @@ type Load struct {
 	ledger  *ledger
 	workers []*worker
 
+	patience time.Duration // with a store in the end
+
 	hold sync.RWMutex // held for reading during an operation
 	done sync.WaitGroup
 	stop context.CancelFunc
@@ -54,7 +56,7 @@ type Load struct {
 
 // New makes a Load that does nothing yet.
 func New(o Options) *Load {
-	l := &Load{options: o, ledger: newLedger(), stop: func() {}}
+	l := &Load{options: o, ledger: newLedger(), patience: patience, stop: func() {}}
 	o.S3.Retryer = counted{retry.NewStandard(), l.retried}
 	l.s3 = s3.New(o.S3)
 	for n := range o.Workers {
@@ -105,15 +107,15 @@ func (l *Load) Rest() (resume func()) {
 	}
 }
 
-// Present are the keys that surely have an object, with the number of its version.
-func (l *Load) Present() map[string]int {
-	present := map[string]int{}
+// Present are the keys that surely have an object.
+func (l *Load) Present() []string {
+	var keys []string
 	for _, key := range l.ledger.keys() {
 		if e := l.ledger.read(key); e.settled != absent && !e.doubted && !e.told {
-			present[key] = e.settled
+			keys = append(keys, key)
 		}
 	}
-	return present
+	return keys
 }
 
 // Keys is how many keys were ever used.
@@ -127,7 +129,7 @@ func (l *Load) tell(f *Finding) {
 	l.ledger.tell(f.Key)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	f.Phase = l.phase.Name
+	f.Phase, f.At = l.phase.Name, time.Now()
 	l.findings = append(l.findings, *f)
 }
 

@@ -147,6 +147,7 @@ func TestInjectedLossesAreFound(t *testing.T) {
 			phase := l.Begin("check")
 			require.Zero(t, phase.Failed, phase.Told())
 			require.GreaterOrEqual(t, phase.Requests, 2*turns)
+			l.patience = 2 * time.Second
 			key := c.inject(t, l)
 			findings, err := l.Check(t.Context())
 			require.NoError(t, err)
@@ -163,6 +164,28 @@ func TestInjectedLossesAreFound(t *testing.T) {
 			require.Empty(t, again, "told once")
 		})
 	}
+}
+
+// TestAListingThatLagsIsCounted: what a read does not confirm is no finding, what it does confirm is one.
+func TestAListingThatLagsIsCounted(t *testing.T) {
+	g := start(t)
+	l := g.worked(t, "lagging", nil)
+	l.Begin("lag")
+	key, _ := l.such(t, deleted)
+	listed, err := l.list(t.Context(), l.options.Prefix)
+	require.NoError(t, err)
+	require.Empty(t, l.deviations(l.options.Prefix, listed))
+	listed[key] = true
+	stale := l.deviations(l.options.Prefix, listed)
+	require.Len(t, stale, 1)
+	require.Equal(t, Resurrected, stale[0].Kind)
+
+	w := l.workers[0]
+	w.get(t.Context(), key)
+	require.Empty(t, l.takeFindings(), "it is deleted all the same")
+	g.put(t, key, content(l.options.Seed, key, 1, l.ledger.read(key).sizes[0]))
+	w.get(t.Context(), key)
+	require.Len(t, l.takeFindings(), 1)
 }
 
 // unreliable lets one in so many requests fail: before the store has them, or after it has done what they ask for.

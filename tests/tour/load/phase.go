@@ -19,6 +19,8 @@ type Phase struct {
 	Retried  int // attempts beyond the first
 	// Stall is the longest time in which a worker got no good answer.
 	Stall time.Duration
+	// Stale is how often a listing did not yet show what a read showed.
+	Stale int
 	// Errors that were seen in the end, how often each.
 	Errors map[string]int
 }

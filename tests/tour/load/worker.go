@@ -202,7 +202,9 @@ func (w *worker) get(ctx context.Context, key string) {
 	}
 }
 
-// list compares the worker's own keys with a listing, which shows at once what was acknowledged.
+// list compares the worker's own keys with a listing. Garage asks two of three replicas and each leaves out what it
+// knows to be deleted, so a replica that lags behind may show for a while what is gone. Only what a read confirms is a
+// finding; the rest is counted.
 func (w *worker) list(ctx context.Context) {
 	var listed map[string]bool
 	err := w.call(ctx, "ListObjectsV2", func(ctx context.Context) error {
@@ -210,9 +212,16 @@ func (w *worker) list(ctx context.Context) {
 		listed, err = w.load.list(ctx, w.prefix)
 		return err
 	})
-	if err == nil {
-		w.load.compare(w.prefix, listed)
+	if err != nil {
+		return
 	}
+	stale := w.load.deviations(w.prefix, listed)
+	for _, deviation := range stale {
+		w.get(ctx, deviation.Key)
+	}
+	w.load.mu.Lock()
+	defer w.load.mu.Unlock()
+	w.load.phase.Stale += len(stale)
 }
 
 // call makes a request and counts it. One that the load itself gave up is not the store's failure.
@@ -264,14 +273,21 @@ func (l *Load) list(ctx context.Context, prefix string) (map[string]bool, error)
 	return listed, nil
 }
 
-// compare tells what a listing lacks or has too much.
-func (l *Load) compare(prefix string, listed map[string]bool) {
+// deviations are what a listing lacks or has too much.
+func (l *Load) deviations(prefix string, listed map[string]bool) []*Finding {
+	var all []*Finding
+	add := func(f *Finding) {
+		if f != nil {
+			all = append(all, f)
+		}
+	}
 	for key := range listed {
-		l.tell(l.ledger.read(key).listed(key, true))
+		add(l.ledger.read(key).listed(key, true))
 	}
 	for _, key := range l.ledger.keys() {
 		if strings.HasPrefix(key, prefix) && !listed[key] {
-			l.tell(l.ledger.read(key).listed(key, false))
+			add(l.ledger.read(key).listed(key, false))
 		}
 	}
+	return all
 }

@@ -4,11 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -29,21 +26,22 @@ func TestTheGateKnowsAWipedReplica(t *testing.T) {
 	cluster := garagetest.Start(t, 3)
 	cluster.CreateBucket(t, "bucket")
 	fill(t, cluster, 40)
-	whole := blocks(t, cluster.Nodes[0])
+	whole := cluster.Nodes[0].Blocks(t)
 	require.NotEmpty(t, whole)
-	require.Eventually(t, func() bool { return len(blocks(t, cluster.Nodes[2])) == len(whole) }, time.Minute, 100*time.Millisecond)
+	require.Eventually(t, func() bool { return len(cluster.Nodes[2].Blocks(t)) == len(whole) }, time.Minute, 100*time.Millisecond)
 
-	wipe(t, cluster.Nodes[2])
+	cluster.Nodes[2].Wipe(t)
+	cluster.Nodes[2].Start(t)
 	require.Eventually(t, func() bool {
 		health, err := cluster.Client().GetClusterHealth(t.Context())
 		return err == nil && health.Healthy()
 	}, time.Minute, 50*time.Millisecond)
-	assert.Less(t, len(blocks(t, cluster.Nodes[2])), len(whole), "healthy, and most blocks are missing")
+	assert.Less(t, len(cluster.Nodes[2].Blocks(t)), len(whole), "healthy, and most blocks are missing")
 
-	returned, opened := open(t, cluster, func() bool { return len(blocks(t, cluster.Nodes[2])) >= len(whole) })
+	returned, opened := open(t, cluster, func() bool { return len(cluster.Nodes[2].Blocks(t)) >= len(whole) })
 	t.Logf("every block was back %s after the replica, the gate opened %s later", returned.Round(time.Second), (opened - returned).Round(time.Second))
 	for block := range whole {
-		require.Contains(t, blocks(t, cluster.Nodes[2]), block, "the gate is open and a block is missing")
+		require.Contains(t, cluster.Nodes[2].Blocks(t), block, "the gate is open and a block is missing")
 	}
 }
 
@@ -110,35 +108,4 @@ func fill(t *testing.T, cluster *garagetest.Cluster, objects int) {
 		})
 		require.NoError(t, err)
 	}
-}
-
-// wipe replaces the node's disk with an empty one; its identity comes from elsewhere, as the init step brings it.
-func wipe(t *testing.T, node *garagetest.Node) {
-	t.Helper()
-	node.Kill()
-	meta := filepath.Join(node.Dir, "meta")
-	entries, err := os.ReadDir(meta)
-	require.NoError(t, err)
-	for _, entry := range entries {
-		if entry.Name() != "node_key" && entry.Name() != "node_key.pub" {
-			require.NoError(t, os.RemoveAll(filepath.Join(meta, entry.Name())))
-		}
-	}
-	require.NoError(t, os.RemoveAll(filepath.Join(node.Dir, "data")))
-	require.NoError(t, os.Mkdir(filepath.Join(node.Dir, "data"), 0o700))
-	node.Start(t)
-}
-
-// blocks is the names of the blocks on a node's disk.
-func blocks(t *testing.T, node *garagetest.Node) map[string]bool {
-	t.Helper()
-	found := map[string]bool{}
-	err := filepath.WalkDir(filepath.Join(node.Dir, "data"), func(_ string, entry fs.DirEntry, err error) error {
-		if err == nil && !entry.IsDir() && len(entry.Name()) >= 64 {
-			found[entry.Name()] = true
-		}
-		return nil // a folder that has just gone is no reason to stop
-	})
-	require.NoError(t, err)
-	return found
 }

@@ -90,6 +90,8 @@ func S3(url, keyID, secret string, client *http.Client) *s3.Client {
 type Space struct {
 	Total int64 `json:"total"`
 	Free  int64 `json:"free"`
+	// Content names what is on the volume; empty when the gateway is too old to tell.
+	Content string `json:"content"`
 }
 
 const maxVolumeAnswer = 4 << 10 // bytes

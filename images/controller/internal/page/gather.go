@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -33,14 +34,14 @@ type Observer struct {
 	Version string
 }
 
-// Observe gathers what there is. What cannot be read is told as such and keeps nothing else back.
+// Observe gathers what there is, side by side: what cannot be read is told as such and keeps nothing else back.
 func (o *Observer) Observe(ctx context.Context) status.World {
 	ctx, cancel := context.WithTimeout(ctx, gatherTimeout)
 	defer cancel()
 	w := status.World{Now: o.Now(), Version: o.Version}
-	for _, each := range []struct {
+	sources := []struct {
 		source status.Source
-		read   func(context.Context, *status.World) error
+		read   func(context.Context, *status.World) error // writes its own fields only
 	}{
 		{status.SourcePlan, o.plan},
 		{status.SourceState, o.state},
@@ -49,9 +50,16 @@ func (o *Observer) Observe(ctx context.Context) status.World {
 		{status.SourceBuckets, o.buckets},
 		{status.SourceAccess, o.access},
 		{status.SourceEvents, o.events},
-	} {
-		if err := each.read(ctx, &w); err != nil {
-			w.Unread = append(w.Unread, status.Unread{Source: each.source, Why: err.Error()})
+	}
+	failures := make([]error, len(sources))
+	var group sync.WaitGroup
+	for i, each := range sources {
+		group.Go(func() { failures[i] = each.read(ctx, &w) })
+	}
+	group.Wait()
+	for i, each := range sources {
+		if failures[i] != nil {
+			w.Unread = append(w.Unread, status.Unread{Source: each.source, Why: failures[i].Error()})
 		}
 	}
 	return w
@@ -96,7 +104,7 @@ func (o *Observer) conditions(ctx context.Context, w *status.World) error {
 	for _, each := range list {
 		fields, _ := each.(map[string]any)
 		text := func(name string) string { value, _ := fields[name].(string); return value }
-		since, _ := time.Parse(time.RFC3339, text("lastTransitionTime")) //nolint:errcheck // it stays unknown
+		since, _ := time.Parse(time.RFC3339, text("lastTransitionTime")) // else it stays unknown
 		w.Conditions = append(w.Conditions, status.Condition{
 			Type: text("type"), Status: text("status"), Reason: text("reason"), Message: text("message"), Since: since,
 		})

@@ -87,7 +87,7 @@ func guarded(next http.Handler) http.Handler {
 func query(r *http.Request) status.Query {
 	values := r.URL.Query()
 	text := strings.TrimSpace(values.Get("q"))
-	page, _ := strconv.Atoi(values.Get("page")) //nolint:errcheck // then it is the first
+	page, _ := strconv.Atoi(values.Get("page")) // else it is the first
 	q := status.Query{
 		Text: strings.ToValidUTF8(text[:min(len(text), longestText)], ""), Namespace: values.Get("namespace"), Trouble: values.Get("trouble") != "", Page: page,
 	}

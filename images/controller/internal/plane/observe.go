@@ -112,6 +112,10 @@ func (r *Reconciler) observe(ctx context.Context, p plan.Plane, previous plan.Pl
 		return f, access{}, err
 	}
 	r.measure(ctx, f.Replicas, a)
+	r.recall(f.Replicas)
+	if f.Nodes, err = r.nodes(ctx); err != nil {
+		return f, access{}, err
+	}
 	f.Garage, err = r.look(ctx, f.Replicas, &a)
 	return f, a, err
 }
@@ -128,24 +132,14 @@ func (r *Reconciler) replicas(ctx context.Context, p plan.Plane, s secrets) ([]r
 		each := replica{Ordinal: ordinal, Pod: name, ID: s.nodeIDs[ordinal]}
 		if err == nil {
 			each = describeRun(describe(each, pod), pod)
+			each.Damage = r.damage(ctx, pod)
 		}
-		if each.ClaimBytes, err = r.claimBytes(ctx, p.ID, ordinal); err != nil {
+		if each, err = r.describeClaim(ctx, p.ID, each); err != nil {
 			return nil, err
 		}
 		replicas = append(replicas, each)
 	}
 	return replicas, nil
-}
-
-// claimBytes is the capacity of a replica's claim, 0 while there is none.
-func (r *Reconciler) claimBytes(ctx context.Context, plane string, ordinal int) (int64, error) {
-	var claim corev1.PersistentVolumeClaim
-	name := names.GarageClaim(plane, ordinal)
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: names.Namespace, Name: name}, &claim)
-	if err != nil && !apierrors.IsNotFound(err) {
-		return 0, fmt.Errorf("read PersistentVolumeClaim %s: %w", name, err)
-	}
-	return claim.Status.Capacity.Storage().Value(), nil
 }
 
 func describe(r replica, pod corev1.Pod) replica {
@@ -175,7 +169,7 @@ func (r *Reconciler) measure(ctx context.Context, replicas []replica, a access) 
 		group.Go(func() {
 			url := r.Gateways.Address(replicas[i].IP).Admin
 			if space, err := backend.Volume(ctx, a.http, url, a.adminToken); err == nil {
-				replicas[i].Space = space
+				replicas[i].Space, replicas[i].Content = space, space.Content
 			}
 		})
 	}

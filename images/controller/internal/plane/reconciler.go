@@ -46,11 +46,13 @@ type Reconciler struct {
 	Gateways   Gateways
 	Conditions Conditions
 	Board      *backend.Board
+	Logs       Logs // nil: nobody knows why a process ended
 
 	imported map[string]string // by plane: the internal key's secret that Garage was seen to have
 	silent   map[string]int    // by plane: passes in a row in which no node answered
 	// proofs by plane. A new leader begins anew, which costs time and risks nothing.
 	proofs map[string]layout.Proof
+	memory memory
 }
 
 // New is the reconciler of all planes.
@@ -58,6 +60,7 @@ func New(c client.Client, gateways Gateways, conditions Conditions, board *backe
 	return &Reconciler{
 		Client: c, Gateways: gateways, Conditions: conditions, Board: board,
 		imported: map[string]string{}, silent: map[string]int{}, proofs: map[string]layout.Proof{},
+		memory: newMemory(),
 	}
 }
 
@@ -101,8 +104,8 @@ func (r *Reconciler) pass(ctx context.Context, p plan.Plane, previous plan.Plane
 		return outcome{facts: f, Problem: sentence(err)}, nil
 	}
 	o := r.act(ctx, f, a)
-	if o.Rolling, err = r.roll(ctx, f, a); err != nil {
-		o.Rolling = fmt.Sprintf("Replicas cannot be restarted with the present template: %v.", err)
+	if err := r.turn(ctx, &o, a); err != nil {
+		o.Rolling = fmt.Sprintf("Replicas can be neither restarted nor moved: %v.", err)
 	}
 	if !o.usable() {
 		return o, nil
@@ -186,7 +189,7 @@ func interval(outcomes []outcome) time.Duration {
 			next = min(next, nextStep)
 		case !o.usable():
 			next = min(next, waitingInterval)
-		case o.Rolling != "":
+		case o.Rolling != "" || o.Moving != "" || o.filling():
 			next = min(next, proofInterval)
 		}
 	}

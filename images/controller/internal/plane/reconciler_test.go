@@ -32,6 +32,9 @@ type stage struct {
 	board   *backend.Board
 	planes  *plane.Reconciler
 	cluster *garagetest.Cluster
+	// gateways lead straight to Garage unless a test puts others there.
+	gateways plane.Gateways
+	logs     plane.Logs
 }
 
 func newStage(t *testing.T, cluster *garagetest.Cluster, p plan.Plan, objects ...client.Object) *stage {
@@ -39,6 +42,7 @@ func newStage(t *testing.T, cluster *garagetest.Cluster, p plan.Plan, objects ..
 	objects = append(objects, fixture.PlanMap(t, p), module.Object())
 	objects = append(objects, fixture.Secrets(t, cluster)...)
 	s := &stage{t: t, client: fixture.Builder(t).WithObjects(objects...).Build(), board: backend.NewBoard(), cluster: cluster}
+	s.gateways = fixture.Gateways{Cluster: cluster}
 	s.restart()
 	return s
 }
@@ -46,7 +50,8 @@ func newStage(t *testing.T, cluster *garagetest.Cluster, p plan.Plan, objects ..
 // restart makes a new reconciler, as a new leader would.
 func (s *stage) restart() {
 	conditions := module.Conditions{Client: s.client, Events: events.NewFakeRecorder(100), Now: time.Now}
-	s.planes = plane.New(s.client, fixture.Gateways{Cluster: s.cluster}, conditions, s.board)
+	s.planes = plane.New(s.client, s.gateways, conditions, s.board)
+	s.planes.Logs = s.logs
 }
 
 func (s *stage) pass() {

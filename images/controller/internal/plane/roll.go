@@ -12,44 +12,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/deckhouse/system-s3/images/controller/internal/backend"
-	"github.com/deckhouse/system-s3/lib/garage"
 	"github.com/deckhouse/system-s3/lib/layout"
 	"github.com/deckhouse/system-s3/lib/names"
 )
 
-// proofInterval is how often the nodes are asked how far their copies are: each question costs Garage about 18 ms of
-// CPU for the token alone.
-const proofInterval = 3 * time.Second
-
 // unmarkedRPCTimeout is what Pods run with that do not tell it: versions before the annotation knew no other value.
 const unmarkedRPCTimeout = time.Minute
-
-// roll restarts the replica whose turn it is. What it returns is told to people; empty when all replicas run the
-// present template.
-func (r *Reconciler) roll(ctx context.Context, f facts, a access) (string, error) {
-	if f.Plane.Frozen != "" {
-		return "", nil // the chart leaves it alone, and so do we
-	}
-	marked, err := r.markOutdated(ctx, f)
-	if err != nil {
-		return "", err
-	}
-	turn := layout.Roll(rollable(marked))
-	switch turn.Kind {
-	case layout.Replace:
-		return turn.Message, r.restart(ctx, marked, turn)
-	case layout.ReplaceProof:
-		gate := r.prove(ctx, marked, a)
-		if gate.Open {
-			return fmt.Sprintf("%s; %s is restarted.", turn.Message, turn.Pod), r.restart(ctx, marked, turn)
-		}
-		return fmt.Sprintf("%s, one after the other; before %s can be restarted: %s.", turn.Message, turn.Pod, gate.Message), nil
-	case layout.Rest, layout.Hold:
-	}
-	delete(r.proofs, f.Plane.ID)
-	return turn.Message, nil
-}
 
 // markOutdated compares the Pods with the StatefulSet. Without its newest word nobody is outdated.
 func (r *Reconciler) markOutdated(ctx context.Context, f facts) (facts, error) {
@@ -68,40 +36,6 @@ func (r *Reconciler) markOutdated(ctx context.Context, f facts) (facts, error) {
 		each.Outdated = each.Revision != "" && each.Revision != set.Status.UpdateRevision
 	}
 	return marked, nil
-}
-
-func rollable(f facts) []layout.Replica {
-	replicas := make([]layout.Replica, 0, len(f.Replicas))
-	for _, r := range f.Replicas {
-		replicas = append(replicas, layout.Replica{
-			Pod: r.Pod, Exists: r.Exists, Ready: r.Ready, Outdated: r.Outdated, Trouble: r.Trouble,
-		})
-	}
-	return replicas
-}
-
-// prove goes one step on with the proof that every replica holds all copies.
-func (r *Reconciler) prove(ctx context.Context, f facts, a access) layout.Gate {
-	ctx, cancel := context.WithTimeout(ctx, changeTimeout)
-	defer cancel()
-	evidence := layout.Evidence{Now: time.Now()}
-	nodes := make([]backend.Node, 0, len(f.Replicas))
-	for _, each := range f.Replicas {
-		evidence.Delay = max(evidence.Delay, 2*each.RPCTimeout) //nolint:mnd // Garage's own rule
-		admin := garage.New(r.Gateways.Address(each.IP).Admin, a.adminToken, a.http)
-		nodes = append(nodes, backend.Node{Name: each.Pod, Run: each.Run, Admin: admin})
-	}
-	evidence.Accounts = backend.Accounts(ctx, nodes)
-	gate := layout.Prove(r.proofs[f.Plane.ID], evidence)
-	if gate.Request != layout.NoRequest {
-		log.FromContext(ctx).Info("proof of all copies", "plane", f.Plane.ID, "message", gate.Message)
-	}
-	if err := backend.Ask(ctx, nodes, gate.Request); err != nil {
-		log.FromContext(ctx).Info("a node did not take a request, the proof starts over", "plane", f.Plane.ID, "error", err.Error())
-		gate.Proof = layout.Proof{}
-	}
-	r.proofs[f.Plane.ID] = gate.Proof
-	return gate
 }
 
 // restart deletes the Pod, which its StatefulSet makes again from the present template with the same volume. The

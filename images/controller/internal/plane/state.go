@@ -10,7 +10,7 @@ import (
 func stateOf(o outcome) plan.PlaneState {
 	state := plan.PlaneState{
 		ID: o.Plane.ID, Epoch: o.Previous.Epoch, LayoutVersion: o.Previous.LayoutVersion,
-		ReplicationFactor: o.Previous.ReplicationFactor, Problem: o.Problem,
+		ReplicationFactor: o.Previous.ReplicationFactor, Problem: o.Problem, Moving: o.Moving,
 	}
 	if o.Garage != nil {
 		state.Healthy, state.Available = o.Garage.Health.Healthy(), o.Garage.Health.Available()
@@ -39,7 +39,14 @@ func stateOf(o outcome) plan.PlaneState {
 // measured is a replica with its volume. A gateway that does not answer for once leaves the last measurement standing:
 // a volume that was full is not taken for an empty one.
 func measured(r replica, o outcome) plan.ReplicaState {
-	state := plan.ReplicaState{Ordinal: r.Ordinal, Node: r.Node, Up: o.isUp(r), Ready: r.Ready}
+	state := plan.ReplicaState{Ordinal: r.Ordinal, Node: r.Node, Up: o.isUp(r), Ready: r.Ready, Content: r.Content}
+	state.Proven, state.Fill = o.before(r).Proven, o.fill(r)
+	if o.Proven {
+		state.Proven, state.Fill = r.Content, nil
+	}
+	if state.Content == "" {
+		state.Content = o.before(r).Content
+	}
 	if r.Space.Total == 0 {
 		for _, before := range o.Previous.Replicas {
 			if before.Ordinal == r.Ordinal {

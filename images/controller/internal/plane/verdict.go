@@ -19,7 +19,7 @@ func storage(p plan.Plan, active *outcome) plan.Verdict {
 		return no(plan.ReasonStarting, "The plan has no active plane yet.")
 	}
 	verdict := plan.Verdict{OK: true, Reason: plan.ReasonReady, Message: "The store serves all requests."}
-	for _, rule := range []func(outcome) (plan.Verdict, bool){blind, quorumLost, layoutFailed, starting, degraded} {
+	for _, rule := range []func(outcome) (plan.Verdict, bool){blind, quorumLost, layoutFailed, starting, degraded, incomplete} {
 		if told, speaks := rule(*active); speaks {
 			verdict = told
 			break
@@ -96,6 +96,27 @@ func degraded(o outcome) (plan.Verdict, bool) {
 		count(o.up(), len(o.Replicas)), absence(o.facts))}, true
 }
 
+// incomplete: a replica is up and does not hold everything yet. How far it is is told in steps that stay for a while.
+func incomplete(o outcome) (plan.Verdict, bool) {
+	const step = 10
+	for _, r := range o.Replicas {
+		if !o.behind(r) {
+			continue
+		}
+		message := fmt.Sprintf("%s started with an empty volume and is filled from the other replicas", r.Pod)
+		if fill := o.fill(r); fill != nil {
+			message += fmt.Sprintf(", %d %% is there", fill.Percent/step*step)
+		}
+		if o.Awaited != "" {
+			message += "; it is not done before: " + o.Awaited
+		}
+		return plan.Verdict{
+			OK: true, Reason: plan.ReasonDegraded, Message: message + ". Until then, do not take another replica's node or disk away.",
+		}, true
+	}
+	return plan.Verdict{}, false
+}
+
 // quorum is how many copies reads and writes need.
 func quorum(factor int) int { return factor/2 + 1 } //nolint:mnd // a majority
 
@@ -132,6 +153,9 @@ func absence(f facts) string {
 
 // placement is the verdict of PlacementReady: the planner's, and what the scheduler made of it.
 func placement(p plan.Plan, active *outcome) plan.Verdict {
+	if active != nil && active.Place.Reason != "" {
+		return placed(p.Placement, active.Place)
+	}
 	if !p.Placement.OK || active == nil {
 		return p.Placement
 	}
@@ -147,6 +171,18 @@ func placement(p plan.Plan, active *outcome) plan.Verdict {
 	return no(plan.ReasonPlacementBlocked, fmt.Sprintf(
 		"%d of %d replicas %s a node with the label %s, each its own; for the others the scheduler finds none: %s.%s",
 		placed, len(active.Replicas), have, active.Plane.NodeLabel, unschedulable(homeless), wayOut(active.facts)))
+}
+
+// placed is what the controller has to say of places, after what the planner has, unless both say that nodes are missing.
+func placed(planned plan.Verdict, place layout.Notice) plan.Verdict {
+	switch {
+	case planned.OK:
+		return no(place.Reason, placeMessage(place))
+	case place.Reason == plan.ReasonPlacementBlocked:
+		return planned
+	}
+	planned.Message += " " + placeMessage(place)
+	return planned
 }
 
 func unschedulable(homeless []replica) string {

@@ -1,12 +1,14 @@
 // Package plane makes the planes of the plan real: it connects Garage's nodes, brings the layout to what lib/layout
 // decides, imports the internal key, and tells what it sees: ConfigMap data-plane for the hooks, conditions for
-// Module/system-s3, the board for buckets. It never creates or deletes Kubernetes objects of a plane.
+// Module/system-s3, the board for buckets. It restarts and moves replicas, whose Pods and
+// claims it deletes with proof of the other copies; everything else of a plane's Kubernetes objects is the chart's.
 package plane
 
 import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/deckhouse/system-s3/images/controller/internal/backend"
@@ -21,6 +23,7 @@ type facts struct {
 	Previous plan.PlaneState // as the pass before told it; zero when there was none
 	Replicas []replica       // by ordinal
 	Garage   *view           // nil while no node answers
+	Nodes    []corev1.Node
 }
 
 // replica is one Pod of the plane with its Garage node.
@@ -48,6 +51,24 @@ type replica struct {
 	RPCTimeout time.Duration // in force in that process
 	// ClaimBytes is the capacity of the claim, read before Space was measured; 0 while it has none.
 	ClaimBytes int64
+	Claim      claim
+	// Content names what is on the volume, empty while unknown.
+	Content string
+	// Damage is Garage's word that it cannot read its database; empty when it has not said so.
+	Damage string
+}
+
+// claim is the replica's PersistentVolumeClaim with what ties its volume to nodes.
+type claim struct {
+	Name    string
+	UID     types.UID
+	Made    time.Time
+	Bound   bool
+	Leaving bool
+	// Affinity of the volume; nil when every node can use it.
+	Affinity *corev1.NodeSelector
+	// VolumeGone tells that the claim is bound to a volume that does not exist.
+	VolumeGone bool
 }
 
 // full tells whether the replica's volume has to grow.
@@ -71,6 +92,25 @@ type outcome struct {
 	Problem string
 	// Rolling is how far the restarts with a changed template are, one sentence; empty when there are none.
 	Rolling string
+	// Place is what there is to tell of where replicas are.
+	Place  layout.Notice
+	Moving string // Pod of the replica that moves or waits to
+	Proven bool   // every replica was seen to hold everything
+	// Awaited is what the gate waits for, one clause; empty when none was asked.
+	Awaited string
+	// Fills is how far replicas are filled from the others, by Pod.
+	Fills map[string]plan.FillState
+}
+
+// fill is how far the replica is filled, as far as is known; nil when it need not be.
+func (o outcome) fill(r replica) *plan.FillState {
+	if !o.behind(r) {
+		return nil
+	}
+	if state, known := o.Fills[r.Pod]; known {
+		return &state
+	}
+	return o.before(r).Fill
 }
 
 // usable tells whether buckets can be made and changed.

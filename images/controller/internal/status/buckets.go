@@ -135,9 +135,6 @@ func order(by Sort) func(a, b *Bucket) int {
 	}
 }
 
-// Reasons of a SystemBucket's Ready condition that wait for the store and say nothing about the bucket.
-func waits(reason string) bool { return reason == "WaitingForStorage" || reason == "NoStorageClass" }
-
 // troubled tells whether a person should look at the bucket. One that only waits for the store is no trouble of its own.
 func troubled(b Bucket) bool {
 	level, _, _ := judge(b)
@@ -147,14 +144,12 @@ func troubled(b Bucket) bool {
 // judge is a bucket's state in a word, with the sentence that explains it.
 func judge(b Bucket) (level Level, state, message string) {
 	switch {
-	case b.Deleting || b.Ready.Reason == "Deleting":
+	case b.Deleting:
 		return Busy, "Being deleted", b.Ready.Message
 	case b.Ready.Type == "":
 		return Unknown, "Not seen yet", ""
-	case b.Ready.Status != "True" && waits(b.Ready.Reason):
-		return Idle, "Waiting for the store", b.Ready.Message
 	case b.Ready.Status != "True":
-		return Bad, "Not ready: " + words(b.Ready.Reason), b.Ready.Message
+		return judgeUnready(b.Ready)
 	case b.DataLost.Status == "True":
 		return Warn, "Ready, its data was lost", b.DataLost.Message
 	case b.Quota.Status == "False":
@@ -163,6 +158,19 @@ func judge(b Bucket) (level Level, state, message string) {
 		return Warn, "Nearly full", b.Quota.Message
 	default:
 		return Good, "Ready", ""
+	}
+}
+
+// judgeUnready tells a bucket that only waits for the store, and says nothing about itself, from one with trouble of its
+// own.
+func judgeUnready(ready Condition) (level Level, state, message string) {
+	switch ready.Reason {
+	case "Deleting":
+		return Busy, "Being deleted", ready.Message
+	case "WaitingForStorage", "NoStorageClass":
+		return Idle, "Waiting for the store", ready.Message
+	default:
+		return Bad, "Not ready: " + words(ready.Reason), ready.Message
 	}
 }
 

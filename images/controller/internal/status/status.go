@@ -125,17 +125,26 @@ func conditions(w World) []ConditionView {
 // levelOf is how much attention a condition of the Module needs.
 func levelOf(c Condition) Level {
 	switch {
-	case c.Status != "True" && c.Status != "False":
-		return Unknown
 	case c.Reason == plan.ReasonWaitingForFirstBucket:
 		return Idle
-	case c.Reason == plan.ReasonDegraded:
-		return Warn
-	case c.Status == "False" && c.Type == storageReady:
+	case c.Status == "True":
+		return levelOfTrue(c.Reason)
+	case c.Status != "False":
+		return Unknown
+	case c.Type == storageReady:
 		return Bad
-	case c.Status == "False" && !underWay(c.Reason):
-		return Warn
 	case underWay(c.Reason):
+		return Busy
+	default:
+		return Warn
+	}
+}
+
+func levelOfTrue(reason string) Level {
+	switch {
+	case reason == plan.ReasonDegraded:
+		return Warn
+	case underWay(reason):
 		return Busy
 	default:
 		return Good
@@ -152,21 +161,20 @@ func underWay(reason string) bool {
 // overall is a ladder from what is worst to the quiet case.
 func overall(w World, v View) Overall {
 	storage := w.condition(storageReady)
+	level := levelOf(storage)
 	switch {
-	case w.unread(SourcePlan) || w.unread(SourceModule):
+	case w.unread(SourcePlan), w.unread(SourceModule):
 		return Overall{Unknown, "The state is not known", "The page could not read what the store says about itself; this says nothing about the store."}
 	case !w.Planned:
 		return Overall{Idle, "The module is being set up or is leaving", "There is no plan for the store at present."}
 	case storage.Type == "":
 		return Overall{Unknown, "The state is not known yet", "The controller has not told the state of the store yet."}
-	case storage.Reason == plan.ReasonWaitingForFirstBucket:
+	case level == Idle:
 		return Overall{Idle, "Ready for the first bucket", storage.Message}
-	case levelOf(storage) == Unknown:
+	case level == Unknown:
 		return Overall{Unknown, "The state is not known", storage.Message}
-	case storage.Status == "False" && storage.Reason == plan.ReasonStarting:
-		return Overall{Bad, "The store is starting", storage.Message}
-	case storage.Status == "False":
-		return Overall{Bad, "The store is unavailable", storage.Message}
+	case level == Bad:
+		return Overall{Bad, unavailable(storage.Reason), storage.Message}
 	case len(v.Problems) > 0:
 		return Overall{Warn, "The store works and needs attention", fmt.Sprintf("%s below, each with its way out. The first: %s.", plural(len(v.Problems), "problem"), v.Problems[0].Title)}
 	case len(v.Works) > 0:
@@ -174,6 +182,13 @@ func overall(w World, v View) Overall {
 	default:
 		return Overall{Good, "All is well", storage.Message}
 	}
+}
+
+func unavailable(reason string) string {
+	if reason == plan.ReasonStarting {
+		return "The store is starting"
+	}
+	return "The store is unavailable"
 }
 
 // problems lists what needs a person: what the store says, worst first, then single buckets.

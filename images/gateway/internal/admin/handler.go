@@ -66,6 +66,7 @@ type Config struct {
 	Idle      Idle
 	Hold      Hold
 	Space     Space
+	Content   func() string // names the content of the volume
 	Revoked   Revoked
 	Log       *zap.Logger
 }

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/deckhouse/system-s3/images/gateway/internal/revocation"
+	"github.com/deckhouse/system-s3/images/gateway/internal/volume"
 )
 
 // maxHold is how long writes may be held without being asked again.
@@ -70,6 +71,14 @@ func (h *handler) holdState(w http.ResponseWriter, _ *http.Request) {
 	h.tell(w, holdState{Writing: writing, HeldSeconds: held.Seconds()})
 }
 
+// volumeState is what is told of the volume.
+type volumeState struct {
+	volume.Status
+
+	// Content names what is on it; empty when it has no name yet.
+	Content string `json:"content,omitempty"`
+}
+
 func (h *handler) volume(w http.ResponseWriter, _ *http.Request) {
 	status, err := h.Space.Status()
 	if err != nil {
@@ -77,7 +86,7 @@ func (h *handler) volume(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusInternalServerError, "the volume cannot be measured")
 		return
 	}
-	h.tell(w, status)
+	h.tell(w, volumeState{Status: status, Content: h.Content()})
 }
 
 func (h *handler) tell(w http.ResponseWriter, document any) {

@@ -76,6 +76,11 @@ func (c Config) steps() ([]step, error) {
 		return nil, err
 	}
 
+	named, err := c.nameContent()
+	if err != nil {
+		return nil, err
+	}
+
 	steps := []step{{"make the metadata directory", func() error { return makeDir(c.MetadataDir) }}}
 	if recorded < c.Epoch {
 		// The record comes after the move: killed in between, the next run moves what is left.
@@ -86,7 +91,7 @@ func (c Config) steps() ([]step, error) {
 		}
 		steps = append(steps, c.write("record the epoch", c.epochPath(), []byte(strconv.Itoa(c.Epoch)+"\n")))
 	}
-	return append(steps,
+	return append(append(steps, named...),
 		c.write("write the public key", filepath.Join(c.MetadataDir, publicKeyFile), plane.key.public()),
 		c.write("write the node key", filepath.Join(c.MetadataDir, nodeKeyFile), plane.key),
 		step{"make the run directory", func() error { return makeDir(c.RunDir) }},

@@ -12,6 +12,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -66,6 +68,12 @@ func TestTheAdminPortAsksForTheToken(t *testing.T) {
 	require.NoError(t, json.NewDecoder(r.admin("/gateway/v1/volume", cluster.AdminToken).Body).Decode(&space))
 	require.Positive(t, space.Total)
 	require.Positive(t, space.Free)
+	require.NoError(t, os.WriteFile(filepath.Join(r.config.VolumeDir, names.ContentFile), []byte("c0ffee\n"), 0o600))
+	var told struct {
+		Content string `json:"content"`
+	}
+	require.NoError(t, json.NewDecoder(r.admin("/gateway/v1/volume", cluster.AdminToken).Body).Decode(&told))
+	require.Equal(t, "c0ffee", told.Content)
 
 	through := garage.New("https://"+r.server.AdminAddress(), cluster.AdminToken, &http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: r.ca.pool(), ServerName: names.S3Host, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true,

@@ -105,7 +105,8 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	})
 	adminHandler := admin.New(admin.Config{
 		Token: plane.AdminToken, Garage: urls.admin, Transport: s.transport, Readiness: s.readiness,
-		Idle: s.gate, Hold: s.gate, Space: s.guard, Revoked: s.revoked, Log: c.Log.Named("admin"),
+		Idle: s.gate, Hold: s.gate, Space: s.guard, Content: func() string { return volume.Content(c.VolumeDir) },
+		Revoked: s.revoked, Log: c.Log.Named("admin"),
 	})
 	return s, s.listen(ctx, handlers{s3: s3Handler, admin: adminHandler, metrics: s.metricsHandler(plane.MetricsToken)})
 }

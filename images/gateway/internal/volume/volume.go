@@ -4,8 +4,13 @@ package volume
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/deckhouse/system-s3/lib/names"
 )
 
 // Space is a volume's size and what is free for an unprivileged process, in bytes, and the same in files, both 0 where
@@ -25,6 +30,15 @@ func Measure(path string) (Space, error) {
 	}
 	block := uint64(stat.Frsize) //nolint:gosec // the kernel reports positive sizes
 	return Space{Total: stat.Blocks * block, Free: stat.Bavail * block, Files: stat.Files, FreeFiles: stat.Ffree}, nil
+}
+
+// Content is the name that the volume's content was given when Garage was last started on it; empty when it has none.
+func Content(path string) string {
+	name, err := os.ReadFile(filepath.Join(path, names.ContentFile))
+	if err != nil {
+		return "" // a volume of before names were given
+	}
+	return strings.TrimSpace(string(name))
 }
 
 const (

@@ -48,7 +48,7 @@ func Cache(ctx context.Context, objects []client.Object, options map[client.Obje
 		HTTPClient: http.DefaultClient, Scheme: scheme, ByObject: options,
 		Mapper: meta.MultiRESTMapper{own, testrestmapper.TestOnlyStaticRESTMapper(scheme)},
 		NewInformer: func(_ toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
-			kind, _ := apiutil.GVKForObject(example, scheme) //nolint:errcheck // the cache has asked itself
+			kind, _ := apiutil.GVKForObject(example, scheme) // the cache has asked itself
 			return toolscache.NewSharedIndexInformer(still(kinds[kind]), example, resync, indexers)
 		},
 	})

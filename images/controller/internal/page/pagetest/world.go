@@ -129,7 +129,7 @@ func store(storage, capacity plan.Verdict, up int) []client.Object {
 	state := plan.PlaneState{ID: "a", Epoch: 1, LayoutVersion: 1, Healthy: up == replicas, Available: true, ReplicationFactor: replicas}
 	objects := []client.Object{encoded(names.PlanConfigMap, names.PlanKey, p), about(storage, p)}
 	for i := range replicas {
-		grown := int64(size)
+		grown := size
 		if capacity.Reason == plan.ReasonGrowing && i > 0 {
 			grown = size - 5*gib //nolint:mnd // a step of growth
 		}
