@@ -21,6 +21,9 @@ var (
 	valued = strings.Fields("-n --namespace -o --output -l --selector -p --patch -c --container -f --filename --for --tail --timeout --raw --type --as --kubeconfig")
 )
 
+// placeholder is a label of an alert.
+var placeholder = regexp.MustCompile(`{{[^}]*}}`)
+
 // call is a command line of kubectl taken apart.
 type call struct {
 	verb      string
@@ -132,9 +135,17 @@ func (w world) knows(name string) bool {
 	return ofPlane.MatchString(name) || regexp.MustCompile(`(name: |")`+regexp.QuoteMeta(name)+`["\s]`).MatchString(w.words)
 }
 
+// alertsPage is the commands that alerts show.
+func alertsPage(t *testing.T) page {
+	t.Helper()
+	rules := placeholder.ReplaceAllString(text(t, root+"/monitoring/prometheus-rules", "*.yaml"), "any")
+	require.Contains(t, rules, "d8 k ")
+	return page{path: "prometheus-rules", blocks: []block{{language: "bash", text: rules}}}
+}
+
 func TestCommandsNameWhatExists(t *testing.T) {
 	w := ourWorld(t)
-	for _, p := range pages(t) {
+	for _, p := range append(pages(t), alertsPage(t)) {
 		assert.Empty(t, w.commandProblems(p), p.path)
 	}
 	require.Len(t, w.commandProblems(read(t, badPages+"/commands.md")), 9, "each command of the page is wrong")
