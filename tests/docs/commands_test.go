@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -108,16 +109,16 @@ func commands(line string) [][]string {
 	}
 	for _, r := range line {
 		switch {
-		case quote != 0 && r == quote:
+		case r == quote:
 			quote = 0
 		case quote != 0:
 			word += string(r)
-		case r == '\'' || r == '"':
+		case strings.ContainsRune(`'"`, r):
 			quote, begun = r, true
 		case strings.ContainsRune("|&;()", r):
 			flush()
 			all, words = append(all, words), nil
-		case r == ' ' || r == '\t':
+		case unicode.IsSpace(r):
 			flush()
 		default:
 			word, begun = word+string(r), true

@@ -34,31 +34,37 @@ type call struct {
 
 func parseCall(words []string) call {
 	var c call
-	for i := 0; i < len(words); i++ {
-		word := words[i]
-		if word == "--" {
-			break
-		}
-		if !strings.HasPrefix(word, "-") || word == "-" {
-			c.words = append(c.words, word)
-			continue
-		}
+	if end := slices.Index(words, "--"); end >= 0 {
+		words = words[:end]
+	}
+	for awaited := ""; len(words) > 0; words = words[1:] {
+		word := words[0]
 		flag, value, joined := strings.Cut(word, "=")
-		if !joined && slices.Contains(valued, flag) && i+1 < len(words) {
-			i++
-			value = words[i]
-		}
-		switch flag {
-		case "-n", "--namespace":
-			c.namespace = value
-		case "-l", "--selector":
-			c.selector = value
+		switch {
+		case awaited != "":
+			c.set(awaited, word)
+			awaited = ""
+		case !strings.HasPrefix(word, "-"):
+			c.words = append(c.words, word)
+		case joined:
+			c.set(flag, value)
+		case slices.Contains(valued, flag):
+			awaited = flag
 		}
 	}
 	if len(c.words) > 0 {
 		c.verb, c.words = c.words[0], c.words[1:]
 	}
 	return c
+}
+
+func (c *call) set(flag, value string) {
+	switch flag {
+	case "-n", "--namespace":
+		c.namespace = value
+	case "-l", "--selector":
+		c.selector = value
+	}
 }
 
 func (w world) ofKubectl(words []string) error {
