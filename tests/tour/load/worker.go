@@ -234,14 +234,14 @@ func (w *worker) call(ctx context.Context, operation string, request func(contex
 	w.load.mu.Lock()
 	defer w.load.mu.Unlock()
 	w.load.phase.plus(operation, err)
-	if err == nil {
+	if err == nil || refused(err) { // a refusal that was promised is an answer
 		w.load.phase.Stall = max(w.load.phase.Stall, w.silence(now))
 		w.since = now
 	}
 	return err
 }
 
-// silence is how long the worker got no good answer.
+// silence is how long the worker got no answer.
 func (w *worker) silence(now time.Time) time.Duration { return now.Sub(w.since) }
 
 // get reads a whole object; one that is not there is no error.
