@@ -86,6 +86,10 @@ var (
 		Name: "system_s3_plane_outdated_replicas", Kind: Gauge, Labels: []string{"plane"},
 		Help: "Replicas that still run an older template: how many restarts a roll has before it.", Sources: []Source{Leader},
 	})
+	PlaneMoving = declare(Metric{
+		Name: "system_s3_plane_moving", Kind: Gauge, Labels: []string{"plane"},
+		Help: "1 while a replica is being moved to another node, or waits to be.", Sources: []Source{Leader},
+	})
 	ReplicaUp = declare(Metric{
 		Name: "system_s3_replica_up", Kind: Gauge, Labels: []string{"plane", "replica", "node"},
 		Help: "1 while Garage is connected to the replica. The label node is empty while its Pod has none.", Sources: []Source{Leader},
@@ -101,6 +105,10 @@ var (
 	ReplicaVolumeFree = declare(Metric{
 		Name: "system_s3_replica_volume_free_bytes", Kind: Gauge, Labels: []string{"plane", "replica"},
 		Help: "What is free of it, in steps of one percent.", Sources: []Source{Leader},
+	})
+	ReplicaFill = declare(Metric{
+		Name: "system_s3_replica_fill_ratio", Kind: Gauge, Labels: []string{"plane", "replica"},
+		Help: "How much of what the other replicas hold the replica has, from 0 to 1, while it is filled from them.", Sources: []Source{Leader},
 	})
 )
 

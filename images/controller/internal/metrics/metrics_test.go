@@ -53,8 +53,8 @@ func world() []client.Object {
 			names.PlanKey: `{"planes":[{"id":"a","role":"active","storageClass":"local","tier":"masters","replicas":3}]}`,
 		}},
 		&corev1.ConfigMap{ObjectMeta: meta(names.StateConfigMap, nil), Data: map[string]string{
-			names.StateKey: `{"planes":[{"id":"a","available":true,"replicas":[
-				{"ordinal":0,"node":"m0","up":true,"ready":true,"volumeBytes":100,"volumeFree":40},{"ordinal":1}]}]}`,
+			names.StateKey: `{"planes":[{"id":"a","available":true,"moving":"garage-a-1","replicas":[
+				{"ordinal":0,"node":"m0","up":true,"ready":true,"volumeBytes":100,"volumeFree":40},{"ordinal":1,"fill":{"percent":25}}]}]}`,
 		}},
 		&appsv1.StatefulSet{ObjectMeta: meta("garage-a", garage("")), Status: appsv1.StatefulSetStatus{UpdateRevision: "new"}},
 		&corev1.Pod{ObjectMeta: meta("garage-a-0", garage("new"))},
@@ -94,6 +94,8 @@ func TestTheLeaderTellsTheStore(t *testing.T) {
 		"plane_available":           `{plane="a"} 1`,
 		"plane_healthy":             `{plane="a"} 0`,
 		"plane_outdated_replicas":   `{plane="a"} 2`,
+		"plane_moving":              `{plane="a"} 1`,
+		"replica_fill_ratio":        `{plane="a",replica="garage-a-1"} 0.25`,
 		"replica_volume_free_bytes": `{plane="a",replica="garage-a-0"} 40`,
 		"bucket_info":               `{bucket="d8-app-data-abcdefghijkl",name="data",namespace="d8-app"} 1`,
 		"bucket_condition":          `{name="data",namespace="d8-app",reason="Ready",status="True",type="Ready"} 1`,

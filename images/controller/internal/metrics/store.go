@@ -36,7 +36,9 @@ var (
 	planeAvailable = describe(metrics.PlaneAvailable)
 	planeHealthy   = describe(metrics.PlaneHealthy)
 	planeOutdated  = describe(metrics.PlaneOutdated)
+	planeMoving    = describe(metrics.PlaneMoving)
 	replicaUp      = describe(metrics.ReplicaUp)
+	replicaFill    = describe(metrics.ReplicaFill)
 	replicaReady   = describe(metrics.ReplicaReady)
 	replicaVolume  = describe(metrics.ReplicaVolume)
 	replicaFree    = describe(metrics.ReplicaVolumeFree)
@@ -45,7 +47,7 @@ var (
 // Describe tells the metrics.
 func (s Store) Describe(to chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{
-		planeInfo, planeReplicas, planeAvailable, planeHealthy, planeOutdated, replicaUp, replicaReady, replicaVolume, replicaFree,
+		planeInfo, planeReplicas, planeAvailable, planeHealthy, planeOutdated, planeMoving, replicaUp, replicaFill, replicaReady, replicaVolume, replicaFree,
 		bucketInfo, bucketCondition, bucketUsed, bucketQuota, bucketObjects, bucketQuotaObjects,
 	} {
 		to <- desc
@@ -94,6 +96,8 @@ func (s Store) plan(ctx context.Context, to chan<- prometheus.Metric) error {
 	return nil
 }
 
+const percent = 100
+
 func (s Store) state(ctx context.Context, to chan<- prometheus.Metric) error {
 	var seen plan.State
 	if err := s.document(ctx, names.StateConfigMap, names.StateKey, &seen); err != nil {
@@ -102,10 +106,14 @@ func (s Store) state(ctx context.Context, to chan<- prometheus.Metric) error {
 	for _, p := range seen.Planes {
 		to <- gauge(planeAvailable, truth(p.Available), p.ID)
 		to <- gauge(planeHealthy, truth(p.Healthy), p.ID)
+		to <- gauge(planeMoving, truth(p.Moving != ""), p.ID)
 		for _, r := range p.Replicas {
 			pod := names.GaragePod(p.ID, r.Ordinal)
 			to <- gauge(replicaUp, truth(r.Up), p.ID, pod, r.Node)
 			to <- gauge(replicaReady, truth(r.Ready), p.ID, pod)
+			if r.Fill != nil {
+				to <- gauge(replicaFill, float64(r.Fill.Percent)/percent, p.ID, pod)
+			}
 			if r.VolumeBytes > 0 {
 				to <- gauge(replicaVolume, float64(r.VolumeBytes), p.ID, pod)
 				to <- gauge(replicaFree, float64(r.VolumeFree), p.ID, pod)
