@@ -72,8 +72,8 @@ func (m memory) fills(f facts, accounts []layout.Account, now time.Time) map[str
 			continue
 		}
 		state := plan.FillState{
-			Percent: progress.Percent(), Objects: progress.Objects, ObjectsTotal: progress.ObjectsTotal,
-			Blocks: progress.Blocks, BlocksTotal: progress.BlocksTotal, Bytes: used(each),
+			Percent: progress.Percent(), Objects: stepped(progress.Objects, progress.ObjectsTotal), ObjectsTotal: progress.ObjectsTotal,
+			Blocks: stepped(progress.Blocks, progress.BlocksTotal), BlocksTotal: progress.BlocksTotal, Bytes: used(each),
 		}
 		for _, other := range f.Replicas {
 			state.BytesTotal = max(state.BytesTotal, used(other))
@@ -82,6 +82,12 @@ func (m memory) fills(f facts, accounts []layout.Account, now time.Time) map[str
 		found[each.Pod] = state
 	}
 	return found
+}
+
+// stepped cuts down to whole percents: every change of the state is written, and each time it is written there is a pass.
+func stepped(n, total int) int {
+	const parts = 100
+	return n - n%max(1, total/parts)
 }
 
 func used(r replica) int64 {
