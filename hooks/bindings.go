@@ -64,10 +64,13 @@ const (
     [$s | select(. == "ControllerResizeInfeasible" or . == "NodeResizeInfeasible")] | first // "")
 }`
 
-	// Only what growth depends on: how much is free in each moment is no reason to run a hook.
+	// Only what growth and changes of the replicas depend on: how much is free in each moment is no reason to run a hook.
 	stateFilter = `((.data."state.json" // "") | (fromjson? // {})) as $s | {planes: [($s.planes // [])[] | {
-  id: .id,
-  replicas: [(.replicas // [])[] | {ordinal: .ordinal, up: .up, full: (.full // false), claimBytes: (.claimBytes // 0)}]
+  id: .id, epoch: (.epoch // 0), available: (.available // false),
+  whole: (.whole // 0), proven: (.proven // false), spoiled: (.spoiled // 0),
+  replicas: [(.replicas // [])[] | {
+    ordinal: .ordinal, node: (.node // ""), up: .up, stale: (.stale // false), full: (.full // false), claimBytes: (.claimBytes // 0)
+  }]
 }]}`
 )
 

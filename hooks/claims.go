@@ -88,7 +88,7 @@ func (c claimSnapshot) claim(r plan.ReplicaState) plan.Claim {
 	}
 	return plan.Claim{
 		Name: c.Name, Class: c.Class, Bytes: bytesOf(c.Size), Capacity: bytesOf(c.Capacity), Bound: c.Bound, Deleting: c.Deleting,
-		AwaitsPod: c.AwaitsPod, Failure: strings.Join(strings.Fields(failure), " "), Up: r.Up, Full: r.Full, FullBytes: r.ClaimBytes,
+		AwaitsPod: c.AwaitsPod, Failure: strings.Join(strings.Fields(failure), " "), Up: r.Up, Node: r.Node, Stale: r.Stale, Full: r.Full, FullBytes: r.ClaimBytes,
 	}
 }
 

@@ -21,6 +21,7 @@ const (
 	replicasFact = "system-s3.deckhouse.io/replicas"
 	factorFact   = "system-s3.deckhouse.io/replication-factor"
 	epochFact    = "system-s3.deckhouse.io/epoch"
+	survivorFact = "system-s3.deckhouse.io/survivor"
 )
 
 // remains is everything of one plane that exists in the cluster.
@@ -41,9 +42,13 @@ func observePlanes(input *pkg.HookInput) ([]plan.ObservedPlane, error) {
 	if err != nil {
 		return nil, err
 	}
+	progress, err := observeProgress(input.Snapshots)
+	if err != nil {
+		return nil, err
+	}
 	for _, id := range slices.Sorted(maps.Keys(found)) {
 		o := found[id].observed(id, input.Values.Get(planesPath+"."+id))
-		o.Claims = claims[id]
+		o.Claims, o.Progress = claims[id], progress[id]
 		planes = append(planes, o)
 	}
 	return planes, nil
@@ -132,5 +137,28 @@ func readFacts(object string, annotations map[string]string) (plan.Facts, error)
 		}
 		*number.into = n
 	}
+	// Planes of versions that knew no epochs lack it: their only replica is the first.
+	if survivor, exists := annotations[survivorFact]; exists {
+		n, err := strconv.Atoi(survivor)
+		if err != nil || n < 0 || n >= nodeKeys {
+			return plan.Facts{}, fmt.Errorf("%s has an annotation %s that is no ordinal", object, survivorFact)
+		}
+		f.Survivor = n
+	}
 	return f, nil
+}
+
+// observeProgress is what the controller tells of each plane.
+func observeProgress(snapshots pkg.Snapshots) (map[string]plan.Progress, error) {
+	states, err := objectpatch.UnmarshalToStruct[plan.State](snapshots, stateSnapshot)
+	if err != nil {
+		return nil, fmt.Errorf("read ConfigMap %s: %w", names.StateConfigMap, err)
+	}
+	progress := map[string]plan.Progress{}
+	for _, s := range states {
+		for _, p := range s.Planes {
+			progress[p.ID] = plan.Progress{Epoch: p.Epoch, Serving: p.Available, Whole: p.Whole, Proven: p.Proven, Spoiled: p.Spoiled}
+		}
+	}
+	return progress, nil
 }

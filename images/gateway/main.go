@@ -8,7 +8,9 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -75,6 +77,7 @@ func prepareCommand() *cobra.Command {
 	flags.StringVar(&c.MetadataDir, "metadata-dir", "/var/lib/garage/meta", "Garage's metadata_dir")
 	flags.StringVar(&c.RunDir, "run-dir", "/run/garage", "in memory, for Garage's secrets")
 	flags.StringVar(&c.PlaneDir, "plane-dir", "/etc/system-s3/plane", "the plane's Secret as mounted")
+	flags.StringVar(&c.ConfigFile, "config", "/etc/garage/garage.toml", "Garage's configuration as mounted, copied beside its secrets")
 	return cmd
 }
 
@@ -87,10 +90,14 @@ func serveCommand() *cobra.Command {
 		}
 	}
 	cmd := &cobra.Command{
-		Use:   "serve",
-		Short: "Serve S3 and the admin API with TLS until a signal to stop (CLUSTER_DOMAIN, VOLUME and LOG_LEVEL from the environment)",
-		Args:  cobra.NoArgs,
+		Use: "serve",
+		Short: "Serve S3 and the admin API with TLS until a signal to stop " +
+			"(POD_NAME, EPOCH, MEMBERS, CLUSTER_DOMAIN, VOLUME and LOG_LEVEL from the environment)",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := readRole(&c, os.LookupEnv); err != nil {
+				return err
+			}
 			log, err := logger(level)
 			if err != nil {
 				return err
@@ -116,6 +123,29 @@ func serveCommand() *cobra.Command {
 	flags.DurationVar(&c.DrainDelay, "drain-delay", c.DrainDelay, "from the signal to stop until no connection is accepted")
 	flags.DurationVar(&c.DrainTimeout, "drain-timeout", c.DrainTimeout, "what running requests get from then on")
 	return cmd
+}
+
+// readRole reads which epoch the replica runs in and whether it has a role. A template that tells nothing of them is one
+// of before there were several epochs.
+func readRole(c *serving.Config, lookup func(string) (string, bool)) error {
+	if epoch, given := lookup("EPOCH"); given {
+		n, err := strconv.Atoi(epoch)
+		if err != nil {
+			return fmt.Errorf("EPOCH must be a number: %w", err)
+		}
+		c.Epoch = n
+	}
+	members, given := lookup("MEMBERS")
+	if !given {
+		return nil
+	}
+	pod, _ := lookup("POD_NAME")
+	ordinal, err := preparation.Ordinal(pod)
+	if err != nil {
+		return fmt.Errorf("POD_NAME must tell the ordinal: %w", err)
+	}
+	c.Member = slices.Contains(strings.Split(members, ","), strconv.Itoa(ordinal))
+	return nil
 }
 
 func logger(level string) (*zap.Logger, error) {

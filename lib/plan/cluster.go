@@ -52,6 +52,8 @@ type Facts struct {
 	Replicas          int
 	ReplicationFactor int
 	Epoch             int
+	// Survivor is the ordinal of the replica that has the only role at factor 1.
+	Survivor int
 }
 
 // ObservedPlane is a plane of which something exists: a StatefulSet, a Secret or volumes.
@@ -65,6 +67,7 @@ type ObservedPlane struct {
 	// TemplateBytes is the size that the StatefulSet gives to new claims; 0 while there is no StatefulSet.
 	TemplateBytes int64
 	Claims        []Claim
+	Progress      Progress
 }
 
 // Claim is a PersistentVolumeClaim of a plane and what is known of the volume behind it.
@@ -80,8 +83,11 @@ type Claim struct {
 	AwaitsPod bool
 	// Failure is what the storage says about a growth that it did not do; empty when it says nothing.
 	Failure string
-	// Up tells whether the replica on it answers.
-	Up bool
+	// Up tells whether the replica on it answers, and Node where it runs.
+	Up   bool
+	Node string
+	// Stale: the replica had a role once, and none for so long that deletions may be forgotten.
+	Stale bool
 	// Full tells whether less than 5 % were free at the last measurement, when the claim had FullBytes.
 	Full      bool
 	FullBytes int64

@@ -16,7 +16,7 @@ func Decide(c Cluster, s Settings) Plan {
 	}
 	// 2. A store that exists goes on, with or without buckets.
 	if len(c.Planes) > 0 {
-		return existing(c, s)
+		return existing(c, s, evolve)
 	}
 	// 3. No store before there is something to store.
 	if len(c.Buckets) == 0 {
@@ -37,13 +37,17 @@ func created(c Cluster, s Settings, class classChoice) Plan {
 	return quiet(ready()).with(printed(c, ObservedPlane{ID: FirstPlane, Facts: facts}, Reasons{Replicas: mode.why, StorageClass: class.why}))
 }
 
-// existing is the plan of a store that is there: what is pinned stays, the rest follows the cluster.
-func existing(c Cluster, s Settings) Plan {
+// existing is the plan of a store that is there: what is pinned stays, the replicas change as next says, the rest
+// follows the cluster.
+func existing(c Cluster, s Settings, next func(Cluster, ObservedPlane, Settings) turn) Plan {
 	p := quiet(ready())
 	for _, o := range c.Planes {
-		mode, class := keptMode(o, s), keptClass(c, o, s)
-		p = p.with(printed(c, o, Reasons{Replicas: mode.why, StorageClass: class.why}))
-		p.Migration = worse(p.Migration, change(mode.problem, class.problem))
+		mode, class := next(c, o, s), keptClass(c, o, s)
+		o.Facts = mode.facts
+		added := printed(c, o, Reasons{Replicas: mode.why, StorageClass: class.why})
+		added.plane.Survey = mode.survey
+		p = p.with(added)
+		p.Migration = louder(p.Migration, withProblem(mode.verdict, class.problem))
 	}
 	return p
 }
@@ -69,6 +73,9 @@ func printed(c Cluster, o ObservedPlane, why Reasons) told {
 		ReplicationFactor: o.ReplicationFactor,
 		VolumeSize:        quantity(volume.bytes),
 		VolumeBytes:       volume.bytes,
+		OrdinalsStart:     o.start(),
+		Members:           o.Members(),
+		Survivor:          o.Survivor,
 		Tier:              place.tier,
 		NodeLabel:         place.label,
 		Tolerations:       place.tolerations,
@@ -96,6 +103,14 @@ func worse(a, b Verdict) Verdict {
 	return a
 }
 
+// louder is the first of two verdicts that tells of a change.
+func louder(a, b Verdict) Verdict {
+	if a.Reason == ReasonNotNeeded {
+		return b
+	}
+	return a
+}
+
 // frozen is the plan of a store of which a fact cannot be read: its planes are printed as far as they are known, and
 // the chart leaves their Pods and secrets alone.
 func frozen(c Cluster, s Settings, why string) Plan {
@@ -105,7 +120,7 @@ func frozen(c Cluster, s Settings, why string) Plan {
 			known.Planes = append(known.Planes, o)
 		}
 	}
-	p := existing(known, s)
+	p := existing(known, s, asItIs)
 	p.Storage = refuse(ReasonStateUnreadable, why)
 	for i := range p.Planes {
 		p.Planes[i].Frozen = why
@@ -126,22 +141,21 @@ func unreadable(planes []ObservedPlane) string {
 	return ""
 }
 
-// change is the verdict on a wanted mode or class that the store does not have.
-func change(problems ...string) Verdict {
-	var message string
-	for _, p := range problems {
-		switch {
-		case p == "":
-		case message == "":
-			message = p
-		default:
-			message += " " + p
-		}
+// asItIs leaves the replicas of a plane alone.
+func asItIs(_ Cluster, o ObservedPlane, _ Settings) turn {
+	return stay(o, replicas(o.Replicas)+", as created.", noMigration())
+}
+
+// withProblem adds to what is told of the replicas that the wanted class is not the store's.
+func withProblem(v Verdict, problem string) Verdict {
+	switch {
+	case problem == "":
+		return v
+	case v.Reason == ReasonNotNeeded:
+		return refuse(ReasonBlocked, problem)
+	default:
+		return refuse(ReasonBlocked, v.Message+" "+problem)
 	}
-	if message == "" {
-		return noMigration()
-	}
-	return refuse(ReasonBlocked, message)
 }
 
 // quiet is a plan without planes: nothing to place, to fill or to move.
@@ -156,7 +170,7 @@ func quiet(storage Verdict) Plan {
 }
 
 func noMigration() Verdict {
-	return accept(ReasonNotNeeded, "The store is on the wanted StorageClass.")
+	return accept(ReasonNotNeeded, "The store has the replicas and the StorageClass that are wanted.")
 }
 
 func ready() Verdict { return accept(ReasonReady, "The store is planned; nothing stands in its way.") }

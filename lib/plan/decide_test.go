@@ -298,14 +298,14 @@ func TestDecide(t *testing.T) {
 			want:   running(func(o *outline) { o.placement = ReasonPlacementBlocked }),
 		},
 		"one is asked of three": {
-			reason: "a mode that is written down and not carried out is said",
+			reason: "C5: the explicit setting; first the proof",
 			story:  cluster().masters(3).highAvailability(false).bucket(1).store(3, "local", 10),
-			want:   running(func(o *outline) { o.migration = ReasonBlocked }),
+			want:   running(func(o *outline) { o.migration = ReasonVerifying }),
 		},
 		"three masters after one": {
-			reason: "a wanted mode that is not carried out is said",
+			reason: "C5, C6: more Pods, while the only copy serves",
 			story:  cluster().masters(3).bucket(1).store(1, "local", 10),
-			want:   running(func(o *outline) { o.replicas, o.migration = 1, ReasonBlocked }),
+			want:   running(func(o *outline) { o.migration = ReasonPreparing }),
 		},
 		"another class is asked for": {
 			reason: "a class that is not moved to is said",

@@ -83,8 +83,17 @@ func TestRefusalsNameTheWayOut(t *testing.T) {
 			reason: "each wish that is not carried out has its sentence, with the setting that asks",
 			verdict: cluster().masters(3).classes(rigid, StorageClass{Name: "fast"}).storageClass("fast").highAvailability(false).
 				bucket(1).store(3, "rigid", 10).decide().Migration,
-			want: "The setting highAvailability: false in ModuleConfig system-s3 asks for one replica; this version does not change a store that exists, which stays with three replicas. " +
+			want: "The setting highAvailability: false in ModuleConfig system-s3 asks for one replica; before, it is proven that each of the three holds all copies. " +
+				"It can be called back until the volumes of the others are deleted. " +
 				"The setting storageClass in ModuleConfig system-s3 asks for StorageClass fast; this version does not move a store that exists, which stays on rigid.",
+		},
+		"three are asked of one, and there are two nodes": {
+			reason:  "both numbers, who asks, and the ways out",
+			verdict: cluster().masters(2).highAvailability(true).bucket(1).store(1, "local", 10).decide().Migration,
+			want: "The setting highAvailability: true in ModuleConfig system-s3 asks for three replicas; the store stays with one, because " +
+				"three replicas, each on a node of its own, need 3 nodes with the label node-role.kubernetes.io/control-plane, and the cluster has 2 (master-0, master-1). " +
+				"Ways out: give the label node-role.deckhouse.io/system-s3 to 3 nodes, add nodes with the label node-role.kubernetes.io/control-plane, " +
+				"or set highAvailability: false in ModuleConfig system-s3.",
 		},
 		"the default class changed": {
 			reason:  "nobody wrote it down, the cluster asks",

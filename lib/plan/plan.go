@@ -34,18 +34,24 @@ type Verdict struct {
 
 // Plane is one Garage cluster.
 type Plane struct {
-	ID                string       `json:"id"`
-	Role              Role         `json:"role"`
-	Epoch             int          `json:"epoch"`
-	StorageClass      string       `json:"storageClass"`
-	Replicas          int          `json:"replicas"`
-	ReplicationFactor int          `json:"replicationFactor"`
-	VolumeSize        string       `json:"volumeSize"`  // a Kubernetes quantity such as 10Gi
-	VolumeBytes       int64        `json:"volumeBytes"` // the same in bytes
-	OrdinalsStart     int          `json:"ordinalsStart"`
-	Tier              Tier         `json:"tier"`
-	NodeLabel         string       `json:"nodeLabel"` // nodes of the tier carry this label, whatever its value
-	Tolerations       []Toleration `json:"tolerations"`
+	ID                string `json:"id"`
+	Role              Role   `json:"role"`
+	Epoch             int    `json:"epoch"`
+	StorageClass      string `json:"storageClass"`
+	Replicas          int    `json:"replicas"`
+	ReplicationFactor int    `json:"replicationFactor"`
+	VolumeSize        string `json:"volumeSize"`  // a Kubernetes quantity such as 10Gi
+	VolumeBytes       int64  `json:"volumeBytes"` // the same in bytes
+	OrdinalsStart     int    `json:"ordinalsStart"`
+	// Members are the ordinals that have a role in Garage; other replicas are there and hold nothing in use.
+	Members []int `json:"members"`
+	// Survivor is the only member at factor 1.
+	Survivor int `json:"survivor"`
+	// Survey asks for the proof that two of three copies may be given up.
+	Survey      bool         `json:"survey"`
+	Tier        Tier         `json:"tier"`
+	NodeLabel   string       `json:"nodeLabel"` // nodes of the tier carry this label, whatever its value
+	Tolerations []Toleration `json:"tolerations"`
 	// Frozen tells why the chart leaves the StatefulSet and the secrets of this plane as they are; empty when it does
 	// not. A frozen plane goes on running.
 	Frozen string `json:"frozen"`
@@ -103,6 +109,8 @@ const (
 	ReasonExpansionFailed = "ExpansionFailed"
 
 	ReasonNotNeeded = "NotNeeded"
+	// ReasonPreparing: more replicas are made ready beside the store, which goes on.
+	ReasonPreparing = "Preparing"
 	ReasonCopying   = "Copying"
 	ReasonVerifying = "Verifying"
 	ReasonSwitching = "Switching"

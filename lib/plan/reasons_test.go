@@ -129,15 +129,43 @@ var explanations = []explained{
 		"У хранилища то число реплик и тот StorageClass, которые заданы.", nothingRU,
 	},
 	{
-		"MigrationReady", ReasonBlocked, false, "Another number of replicas or another StorageClass is asked for than the store was made with. The message names the setting that asks for it; the store goes on as it is.",
-		"Set it back, or leave it.",
-		"Заданы другое число реплик или другой StorageClass, чем те, с которыми хранилище создано. В сообщении названа настройка; хранилище работает как прежде.",
-		"Верните настройку или оставьте как есть.",
+		"MigrationReady", ReasonPreparing, true, "Three replicas are asked for: two more are made ready beside the only one, which goes on serving. It can be called back.",
+		"Wait; the message says which of them is awaited.",
+		"Заданы три реплики: рядом с единственной, которая продолжает работать, готовятся ещё две. Это можно отменить.",
+		"Подождите; в сообщении сказано, какую из них ждут.",
+	},
+	{
+		"MigrationReady", ReasonSwitching, true, "All replicas are restarted at once with another number of copies. Clients wait for some seconds.",
+		"Wait; if it lasts, look at what `StorageReady` names.",
+		"Все реплики разом перезапускаются с другим числом копий. Клиенты ждут несколько секунд.",
+		"Подождите; если это затянулось, проверьте то, что названо в `StorageReady`.",
+	},
+	{
+		"MigrationReady", ReasonCopying, true, "The store has three replicas and serves; the new ones are being filled. Until then the old one has the only copy of some data.",
+		"Wait, and leave the node of the old replica alone.",
+		"У хранилища три реплики, и оно работает; новые наполняются. До тех пор единственная копия части данных лежит на прежней.",
+		"Подождите и не трогайте узел прежней реплики.",
+	},
+	{
+		"MigrationReady", ReasonVerifying, true, "One replica is asked for: it is proven that the one that stays holds everything, before and after the restart. It can be called back until the volumes of the others are deleted.",
+		"Wait; if it lasts, look at what the message names, or call it back with `highAvailability: true`.",
+		"Задана одна реплика: до и после перезапуска доказывается, что на той, которая остаётся, есть всё. Это можно отменить, пока не удалены тома остальных.",
+		"Подождите; если это затянулось, проверьте то, что названо в сообщении, или отмените: `highAvailability: true`.",
+	},
+	{
+		"MigrationReady", ReasonFinished, true, "The replica that stays holds everything; the others and their volumes go.", nothing,
+		"На оставшейся реплике есть всё; остальные и их тома удаляются.", nothingRU,
+	},
+	{
+		"MigrationReady", ReasonBlocked, false, "Three replicas are asked for and there is no place for them, or another StorageClass is asked for than the store was made with. The message names the setting and the ways out; the store goes on as it is.",
+		"One of the ways out in the message.",
+		"Заданы три реплики, но для них нет места, либо задан другой StorageClass, чем тот, с которым хранилище создано. В сообщении названы настройка и выходы; хранилище работает как прежде.",
+		"Один из выходов, названных в сообщении.",
 	},
 }
 
 // later are reasons that have a name already and that nothing tells yet.
-var later = []string{ReasonCopying, ReasonVerifying, ReasonSwitching, ReasonFinished}
+var later []string
 
 // declared are the values of the constants Reason... of this package.
 func declared(t *testing.T) []string {

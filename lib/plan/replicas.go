@@ -38,28 +38,20 @@ func askedMode(on bool, config string) modeChoice {
 	return m
 }
 
+// subject begins a sentence with who asks for the mode.
+func (m modeChoice) subject() string {
+	switch {
+	case m.setting != "":
+		return capital(m.setting)
+	case m.replicas == single:
+		return "A control plane with one node"
+	default:
+		return "A control plane with more than one node"
+	}
+}
+
 // kept is what an existing plane stays with, and what stands between it and what is wanted.
 type kept struct {
 	why     string
 	problem string
-}
-
-// keptMode keeps the replicas of an existing plane and says so when something else is wanted.
-func keptMode(o ObservedPlane, s Settings) kept {
-	want := wantedMode(s)
-	switch {
-	case want.replicas == o.Replicas:
-		return kept{why: want.why}
-	case want.replicas < o.Replicas && want.setting == "":
-		// A cluster that lost a master must not lose copies of its data on top (C5).
-		return kept{why: replicas(o.Replicas) + ", as created: the control plane has one node now, and the store shrinks only when highAvailability: false is written down."}
-	}
-	asks := want.setting
-	if asks == "" {
-		asks = "a control plane with more than one node"
-	}
-	return kept{
-		why:     fmt.Sprintf("%s, as created.", replicas(o.Replicas)),
-		problem: fmt.Sprintf("%s asks for %s; this version does not change a store that exists, which stays with %s.", capital(asks), lower(replicas(want.replicas)), lower(replicas(o.Replicas))),
-	}
 }

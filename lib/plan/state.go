@@ -20,6 +20,18 @@ type PlaneState struct {
 	ReplicationFactor int `json:"replicationFactor"`
 	// Replicas by ordinal.
 	Replicas []ReplicaState `json:"replicas"`
+	// EpochSince is when the layout of Epoch was first seen in force, in RFC 3339, UTC.
+	EpochSince string `json:"epochSince,omitempty"`
+	// Opened is the last epoch in which clients were let in.
+	Opened int `json:"opened,omitempty"`
+	// Whole is the last epoch in which every replica with a role was proven to hold all copies.
+	Whole int `json:"whole,omitempty"`
+	// Proven tells that the plane may give up two of its three copies, which the plan has asked.
+	Proven bool `json:"proven,omitempty"`
+	// Handed is the last epoch that ended with equal tables on all replicas and no write on its way.
+	Handed int `json:"handed,omitempty"`
+	// Spoiled is an epoch in which a replica began although the one before had not been handed over.
+	Spoiled int `json:"spoiled,omitempty"`
 	// Moving is the Pod of the replica that is being moved, or waits to be; empty when each is where it belongs.
 	Moving string `json:"moving,omitempty"`
 	// Problem is the last error that stops the plane from getting ready, empty when there is none.
@@ -31,7 +43,9 @@ type ReplicaState struct {
 	Ordinal int    `json:"ordinal"`
 	Node    string `json:"node,omitempty"` // Kubernetes node, empty while Pending
 	Up      bool   `json:"up"`
-	Ready   bool   `json:"ready"`
+	// Stale: the replica had a role in an earlier epoch, and none for so long that it may not get one again.
+	Stale bool `json:"stale,omitempty"`
+	Ready bool `json:"ready"`
 	// VolumeBytes and VolumeFree are the gateway's measurement of the volume; both 0 when unknown.
 	VolumeBytes int64 `json:"volumeBytes"`
 	VolumeFree  int64 `json:"volumeFree"`

@@ -72,7 +72,8 @@ func (t story) globalStorageClass(name string) story {
 func (t story) store(replicas int, class string, gib int64) story {
 	o := ObservedPlane{
 		ID: FirstPlane, Known: true, TemplateBytes: gib * gibi,
-		Facts: Facts{StorageClass: class, Replicas: replicas, ReplicationFactor: replicas, Epoch: 1},
+		Facts:    Facts{StorageClass: class, Replicas: replicas, ReplicationFactor: replicas, Epoch: 1},
+		Progress: Progress{Epoch: 1, Serving: true},
 	}
 	for i := range replicas {
 		o.Claims = append(o.Claims, Claim{
@@ -80,6 +81,12 @@ func (t story) store(replicas int, class string, gib int64) story {
 		})
 	}
 	t.c.Planes = append(t.c.Planes, o)
+	return t
+}
+
+// progress is what the controller tells of the store.
+func (t story) progress(p Progress) story {
+	t.c.Planes[0].Progress = p
 	return t
 }
 

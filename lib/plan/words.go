@@ -25,6 +25,9 @@ func capital(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
+// lowerFirst continues a sentence with another one.
+func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }
+
 // lower continues one.
 func lower(s string) string {
 	if s == "" {

@@ -4,4 +4,5 @@ system-s3.deckhouse.io/storage-class: {{ .storageClass | quote }}
 system-s3.deckhouse.io/replicas: {{ int .replicas | quote }}
 system-s3.deckhouse.io/replication-factor: {{ int .replicationFactor | quote }}
 system-s3.deckhouse.io/epoch: {{ int .epoch | quote }}
+system-s3.deckhouse.io/survivor: {{ int .survivor | quote }}
 {{- end -}}

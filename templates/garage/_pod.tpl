@@ -43,13 +43,16 @@ tolerations:
     - name: plane
       mountPath: /etc/system-s3/plane
       readOnly: true
+    - name: config
+      mountPath: /etc/garage
+      readOnly: true
 {{- end -}}
 
 {{- /* garage-container: upstream Garage. It has no probes: the gateway's readiness asks it, and a restart would help nothing. */ -}}
 {{- define "system-s3.garage-container" -}}
 - name: garage
   image: {{ include "system-s3.image" (list . "garage") }}
-  command: [/garage, -c, /etc/garage/garage.toml, server]
+  command: [/garage, -c, /run/garage/garage.toml, server]
   env:
     - name: RUST_LOG
       value: netapp=warn,garage=info,garage_api_common=warn
@@ -76,18 +79,22 @@ tolerations:
       mountPath: /var/lib/garage
     - name: run
       mountPath: /run/garage
-    - name: config
-      mountPath: /etc/garage
-      readOnly: true
 {{- end -}}
 
-{{- /* garage-gateway: the only way in. */ -}}
+{{- /* garage-gateway (list . $plane): the only way in. */ -}}
 {{- define "system-s3.garage-gateway" -}}
-{{- $root := . -}}
+{{- $root := index . 0 -}}
+{{- $plane := index . 1 -}}
 - name: gateway
   image: {{ include "system-s3.image" (list $root "gateway") }}
   command: [/gateway, serve]
   env:
+    {{- include "system-s3.field-env" (list "POD_NAME" "metadata.name") | nindent 4 }}
+    - name: EPOCH
+      value: {{ int $plane.epoch | quote }}
+    # Ordinals of the replicas that have a role.
+    - name: MEMBERS
+      value: {{ join "," $plane.members | quote }}
     - name: VOLUME
       value: /var/lib/garage
     - name: CLUSTER_DOMAIN

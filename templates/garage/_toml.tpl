@@ -22,8 +22,9 @@ rpc_secret_file = "/run/garage/rpc_secret"
 # Blocks that lack copies are copied 2 x this time after they were found.
 rpc_timeout_msec = {{ int $root.Values.systemS3.internal.rpcTimeoutMsec }}
 bootstrap_peers = [
-{{- range $ordinal := until (int $plane.replicas) }}
-  {{ printf "%s@%s-%d.%s.d8-system-s3.svc.%s:3901" (index $secrets.nodeIDs $ordinal) $object $ordinal $object (include "system-s3.cluster-domain" $root) | quote }},
+{{- /* All that there may ever be: more replicas must not mean another configuration for those that run. */}}
+{{- range $ordinal, $id := $secrets.nodeIDs }}
+  {{ printf "%s@%s-%d.%s.d8-system-s3.svc.%s:3901" $id $object $ordinal $object (include "system-s3.cluster-domain" $root) | quote }},
 {{- end }}
 ]
 

@@ -65,6 +65,15 @@ func (w world) on(version string) world {
 	return w
 }
 
+// between is a store on its way from one copy to three, or back: three Pods, of which the second has the only role.
+func (w world) between() world {
+	w.cluster.Planes = []plan.ObservedPlane{{
+		ID: "a", Facts: plan.Facts{StorageClass: "local", Replicas: 3, ReplicationFactor: 1, Epoch: 2, Survivor: 1}, Known: true,
+		TemplateBytes: 15 << 30, Progress: plan.Progress{Epoch: 2, Serving: true},
+	}}
+	return w
+}
+
 func (w world) frozen() world {
 	w.cluster.Planes = []plan.ObservedPlane{{
 		ID: "a", Facts: plan.Facts{StorageClass: "local", Replicas: 3, ReplicationFactor: 3, Epoch: 1}, Known: true,
@@ -130,6 +139,7 @@ func worlds() map[string]world {
 		"one-replica":    masters(1).bucket(1).on("v1.77.3"),
 		"three-replicas": masters(3).bucket(10).autoscaler(),
 		"system-tier":    masters(3).system().bucket(10),
+		"between":        masters(3).bucket(10).between(),
 		"frozen":         masters(3).bucket(10).frozen(),
 	}
 }

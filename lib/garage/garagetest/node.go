@@ -83,6 +83,11 @@ func (n *Node) prepare(t testing.TB, c *Cluster) {
 	public, _ := n.key.Public().(ed25519.PublicKey)
 	require.NoError(t, os.WriteFile(filepath.Join(meta, "node_key"), n.key, 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(meta, "node_key.pub"), public, 0o600))
+	n.configure(t, c)
+}
+
+func (n *Node) configure(t testing.TB, c *Cluster) {
+	t.Helper()
 	require.NoError(t, os.WriteFile(filepath.Join(n.Dir, "garage.toml"), []byte(n.config(c)), 0o600))
 }
 

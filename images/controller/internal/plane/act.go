@@ -12,6 +12,31 @@ import (
 	"github.com/deckhouse/system-s3/lib/layout"
 )
 
+// move does the next step of the change of the epoch, or, when its epoch is in force, of the plane.
+func (r *Reconciler) move(ctx context.Context, f facts, a access) outcome {
+	crossed, err := r.cross(ctx, f, a)
+	if err == nil && crossed.Kind == layout.Arrived && f.unfinished() {
+		crossed.Kind, crossed.Spoiled = layout.Spoil, f.Plane.Epoch
+		crossed.Progress = "The replica that was to stay was not handed everything; the three are put together again."
+	}
+	if err != nil || crossed.Kind != layout.Arrived {
+		o := outcome{facts: f, Crossing: crossed}
+		if err != nil {
+			o.Problem = fmt.Sprintf("The number of copies cannot be changed: %v.", err)
+		} else if o.Garage != nil && a.admin != nil {
+			o.KeyKnown, _ = r.ensureKey(ctx, o, a) // the next pass tells
+		}
+		return o
+	}
+	o := r.act(ctx, f, a)
+	o.Crossing = crossed
+	o.Crossing = r.settle(ctx, &o, a)
+	if err := r.dropLeft(ctx, o); err != nil && o.Problem == "" {
+		o.Problem = fmt.Sprintf("Volumes of replicas that were given up cannot be deleted: %v.", err)
+	}
+	return o
+}
+
 // act does the plane's next step. What goes wrong becomes the outcome's problem: the next pass tries again.
 func (r *Reconciler) act(ctx context.Context, f facts, a access) outcome {
 	o := outcome{facts: f}
@@ -41,7 +66,7 @@ func (r *Reconciler) act(ctx context.Context, f facts, a access) outcome {
 // nothing else names the new addresses at once.
 func (r *Reconciler) connect(ctx context.Context, f facts, a access) error {
 	var peers []string
-	for _, peer := range f.Replicas {
+	for _, peer := range f.all() {
 		if peer.IP != "" && peer.Exists && !f.isUp(peer) {
 			peers = append(peers, peer.ID+"@"+r.Gateways.Address(peer.IP).RPC)
 		}

@@ -108,15 +108,17 @@ func (r *Reconciler) observe(ctx context.Context, p plan.Plane, previous plan.Pl
 	if a.http, err = r.Gateways.Client(secrets.ca); err != nil {
 		return f, access{}, err
 	}
-	if f.Replicas, err = r.replicas(ctx, p, secrets); err != nil {
+	all, err := r.replicas(ctx, p, secrets)
+	if err != nil {
 		return f, access{}, err
 	}
-	r.measure(ctx, f.Replicas, a)
-	r.recall(f.Replicas)
+	r.measure(ctx, all, a)
+	r.recall(all)
 	if f.Nodes, err = r.nodes(ctx); err != nil {
 		return f, access{}, err
 	}
-	f.Garage, err = r.look(ctx, f.Replicas, &a)
+	f = f.divide(all)
+	f.Garage, err = r.look(ctx, f.askable(), &a)
 	return f, a, err
 }
 

@@ -27,6 +27,7 @@ const (
 	steadyInterval  = 10 * time.Second // how old the store's health may get
 	waitingInterval = 2 * time.Second
 	nextStep        = 100 * time.Millisecond
+	crossInterval   = time.Second // while clients wait for the next step
 )
 
 // Gateways tells where a Pod with an IP answers and with which client.
@@ -52,6 +53,9 @@ type Reconciler struct {
 	silent   map[string]int    // by plane: passes in a row in which no node answered
 	// proofs by plane. A new leader begins anew, which costs time and risks nothing.
 	proofs map[string]layout.Proof
+	// holds on writes that were begun, and epochs into which replicas are being restarted, by plane.
+	holds  map[string]held
+	begun  map[string]int
 	memory memory
 }
 
@@ -60,6 +64,7 @@ func New(c client.Client, gateways Gateways, conditions Conditions, board *backe
 	return &Reconciler{
 		Client: c, Gateways: gateways, Conditions: conditions, Board: board,
 		imported: map[string]string{}, silent: map[string]int{}, proofs: map[string]layout.Proof{},
+		holds: map[string]held{}, begun: map[string]int{},
 		memory: newMemory(),
 	}
 }
@@ -99,15 +104,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 
 // pass goes over one plane.
 func (r *Reconciler) pass(ctx context.Context, p plan.Plane, previous plan.PlaneState) (outcome, *backend.Connection) {
+	if begun := r.begun[p.ID]; begun == p.Epoch {
+		previous.Handed = begun // what was read may be older
+	}
 	f, a, err := r.observe(ctx, p, previous)
 	if err != nil {
-		return outcome{facts: f, Problem: sentence(err)}, nil
+		return outcome{facts: f, Crossing: f.remembered(), Problem: sentence(err)}, nil
 	}
-	o := r.act(ctx, f, a)
+	f.Begun = r.begun[p.ID]
+	o := r.move(ctx, f, a)
 	if err := r.turn(ctx, &o, a); err != nil {
 		o.Rolling = fmt.Sprintf("Replicas can be neither restarted nor moved: %v.", err)
 	}
-	if !o.usable() {
+	if !o.usable() || o.Crossing.Shut || o.Crossing.Holding {
 		return o, nil
 	}
 	id, secret := keys.InternalKey(a.seed)
@@ -160,7 +169,7 @@ func (r *Reconciler) tell(ctx context.Context, t telling) error {
 		{Type: module.StorageReady, Verdict: ready},
 		{Type: module.PlacementReady, Verdict: placement(t.wanted, active)},
 		{Type: module.CapacityReady, Verdict: capacity(t.wanted, active)},
-		{Type: module.MigrationReady, Verdict: t.wanted.Migration},
+		{Type: module.MigrationReady, Verdict: migration(t.wanted, active)},
 	})
 }
 
@@ -187,9 +196,11 @@ func interval(outcomes []outcome) time.Duration {
 		switch {
 		case o.Problem == "" && (o.Step.Kind == layout.Stage || o.Step.Kind == layout.Apply || o.Step.Kind == layout.Revert):
 			next = min(next, nextStep)
+		case o.Crossing.Shut || o.Crossing.Kind != layout.Arrived:
+			next = min(next, crossInterval)
 		case !o.usable():
 			next = min(next, waitingInterval)
-		case o.Rolling != "" || o.Moving != "" || o.filling():
+		case o.Rolling != "" || o.Moving != "" || o.filling() || o.Crossing.Progress != "":
 			next = min(next, proofInterval)
 		}
 	}

@@ -30,12 +30,28 @@ func (r *Reconciler) markOutdated(ctx context.Context, f facts) (facts, error) {
 		return f, nil
 	}
 	marked := f
-	marked.Replicas = append([]replica(nil), f.Replicas...)
-	for i := range marked.Replicas {
-		each := &marked.Replicas[i]
+	marked.Replicas, marked.Spares = outdated(f.Replicas, set), outdated(f.Spares, set)
+	return marked, nil
+}
+
+func outdated(replicas []replica, set appsv1.StatefulSet) []replica {
+	marked := append([]replica(nil), replicas...)
+	for i := range marked {
+		each := &marked[i]
 		each.Outdated = each.Revision != "" && each.Revision != set.Status.UpdateRevision
 	}
-	return marked, nil
+	return marked
+}
+
+// rollSpares restarts replicas without a role, which serve nobody.
+func (r *Reconciler) rollSpares(ctx context.Context, f facts) error {
+	pods := []string{}
+	for _, each := range f.Spares {
+		if each.Outdated && each.Exists {
+			pods = append(pods, each.Pod)
+		}
+	}
+	return r.restartAll(ctx, f, pods)
 }
 
 // restart deletes the Pod, which its StatefulSet makes again from the present template with the same volume. The
@@ -58,7 +74,7 @@ func (r *Reconciler) restart(ctx context.Context, f facts, turn layout.Turn) err
 
 // describeRun takes from a Pod what a restart depends on.
 func describeRun(r replica, pod corev1.Pod) replica {
-	r.UID = pod.UID
+	r.UID, r.Epoch = pod.UID, podEpoch(pod)
 	r.Revision = pod.Labels[appsv1.ControllerRevisionHashLabelKey]
 	r.RPCTimeout = unmarkedRPCTimeout
 	if msec, err := strconv.Atoi(pod.Annotations[names.RPCTimeoutAnnotation]); err == nil && msec > 0 {

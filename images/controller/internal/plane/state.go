@@ -1,6 +1,10 @@
 package plane
 
 import (
+	"cmp"
+	"slices"
+	"time"
+
 	"github.com/deckhouse/system-s3/images/controller/internal/backend"
 	"github.com/deckhouse/system-s3/lib/layout"
 	"github.com/deckhouse/system-s3/lib/plan"
@@ -10,16 +14,20 @@ import (
 func stateOf(o outcome) plan.PlaneState {
 	state := plan.PlaneState{
 		ID: o.Plane.ID, Epoch: o.Previous.Epoch, LayoutVersion: o.Previous.LayoutVersion,
-		ReplicationFactor: o.Previous.ReplicationFactor, Problem: o.Problem, Moving: o.Moving,
+		ReplicationFactor: o.Previous.ReplicationFactor, Problem: o.Problem, Moving: o.Moving, EpochSince: o.Previous.EpochSince,
+		Opened: o.Crossing.Opened, Whole: o.Crossing.Whole, Handed: o.Crossing.Handed, Spoiled: o.Crossing.Spoiled, Proven: o.Crossing.Proven,
 	}
 	if o.Garage != nil {
 		state.Healthy, state.Available = o.Garage.Health.Healthy(), o.Garage.Health.Available()
 		if o.Garage.Layout.Version > 0 {
 			state.LayoutVersion = o.Garage.Layout.Version
 		}
-		if o.Step.Kind == layout.Steady && o.Garage.Layout.Version > 0 {
+		if o.Crossing.Kind == layout.Arrived && o.Step.Kind == layout.Steady && o.Garage.Layout.Version > 0 {
 			state.Epoch, state.ReplicationFactor = o.Plane.Epoch, o.Plane.ReplicationFactor
 		}
+	}
+	if state.Epoch != o.Previous.Epoch {
+		state.EpochSince = time.Now().UTC().Format(time.RFC3339)
 	}
 	if state.Problem == "" && o.Step.Kind == layout.Refuse {
 		state.Problem = o.Step.Message
@@ -27,6 +35,13 @@ func stateOf(o outcome) plan.PlaneState {
 	for _, r := range o.Replicas {
 		state.Replicas = append(state.Replicas, measured(r, o))
 	}
+	for _, r := range o.Spares {
+		spare := measured(r, o)
+		spare.Stale = stale(r, o.Previous, o.Plane.Epoch)
+		spare.Proven = "" // what is acknowledged now never reaches it
+		state.Replicas = append(state.Replicas, spare)
+	}
+	slices.SortFunc(state.Replicas, func(a, b plan.ReplicaState) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
 	if len(o.Replicas) == 0 { // the pass ended before it saw any
 		for _, before := range o.Previous.Replicas {
 			before.Up, before.Ready = false, false

@@ -24,11 +24,14 @@ const proofInterval = 3 * time.Second
 // turn restarts or moves the replica whose turn it is, and looks at what replicas hold. What it found goes into the
 // outcome.
 func (r *Reconciler) turn(ctx context.Context, o *outcome, a access) error {
-	if o.Plane.Frozen != "" {
-		return nil // the chart leaves it alone, and so do we
+	if o.Plane.Frozen != "" || o.Crossing.Kind != layout.Arrived || o.Crossing.Shut {
+		return nil // the chart leaves it alone, and so do we; or a change of the epoch restarts all
 	}
 	marked, err := r.markOutdated(ctx, o.facts)
 	if err != nil {
+		return err
+	}
+	if err := r.rollSpares(ctx, marked); err != nil {
 		return err
 	}
 	scene, err := marked.scene(time.Now())
@@ -48,7 +51,9 @@ func (r *Reconciler) turn(ctx context.Context, o *outcome, a access) error {
 		return r.behindGate(ctx, o, a, turn)
 	case layout.Rest, layout.Hold:
 		o.Rolling = turn.Message
-		r.ascertain(ctx, o, a)
+		if !o.Crossing.Proving {
+			r.ascertain(ctx, o, a)
+		}
 	}
 	r.tune(ctx, *o, a)
 	return nil

@@ -19,7 +19,7 @@ func storage(p plan.Plan, active *outcome) plan.Verdict {
 		return no(plan.ReasonStarting, "The plan has no active plane yet.")
 	}
 	verdict := plan.Verdict{OK: true, Reason: plan.ReasonReady, Message: "The store serves all requests."}
-	for _, rule := range []func(outcome) (plan.Verdict, bool){blind, quorumLost, layoutFailed, starting, degraded, incomplete} {
+	for _, rule := range []func(outcome) (plan.Verdict, bool){changing, blind, quorumLost, layoutFailed, starting, degraded, incomplete} {
 		if told, speaks := rule(*active); speaks {
 			verdict = told
 			break
@@ -32,6 +32,34 @@ func storage(p plan.Plan, active *outcome) plan.Verdict {
 }
 
 func no(reason, message string) plan.Verdict { return plan.Verdict{Reason: reason, Message: message} }
+
+// changing: the number of copies changes. Before it is restarted a store serves, and after it until clients are let in
+// it does not.
+func changing(o outcome) (plan.Verdict, bool) {
+	switch {
+	case o.Crossing.Kind == layout.Arrived && !o.Crossing.Shut:
+		return plan.Verdict{}, false
+	case o.Problem != "":
+		return no(plan.ReasonStarting, o.Problem), true
+	case o.Crossing.Kind != layout.Arrived && o.Garage != nil && o.Garage.Health.Available():
+		return plan.Verdict{OK: true, Reason: plan.ReasonReady, Message: "The store serves all requests. " + o.Crossing.Progress}, true
+	case o.Crossing.Progress != "":
+		return no(plan.ReasonStarting, o.Crossing.Progress), true
+	case o.Step.Kind == layout.Refuse:
+		return plan.Verdict{}, false
+	default:
+		return no(plan.ReasonStarting, "The replicas start with another number of copies: "+absence(o.facts)+"."), true
+	}
+}
+
+// migration is the verdict of MigrationReady: the planner's, and how far it is.
+func migration(p plan.Plan, active *outcome) plan.Verdict {
+	told := p.Migration
+	if active != nil && active.Crossing.Progress != "" && told.Reason != plan.ReasonNotNeeded {
+		told.Message += " " + active.Crossing.Progress
+	}
+	return told
+}
 
 // blind: the plane cannot be reached for a reason that lies outside of it, such as a Secret that is missing.
 func blind(o outcome) (plan.Verdict, bool) {

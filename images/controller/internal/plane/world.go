@@ -1,7 +1,7 @@
 // Package plane makes the planes of the plan real: it connects Garage's nodes, brings the layout to what lib/layout
-// decides, imports the internal key, and tells what it sees: ConfigMap data-plane for the hooks, conditions for
-// Module/system-s3, the board for buckets. It restarts and moves replicas, whose Pods and
-// claims it deletes with proof of the other copies; everything else of a plane's Kubernetes objects is the chart's.
+// decides, changes the number of copies, imports the internal key, and tells what it sees: ConfigMap data-plane for the
+// hooks, conditions for Module/system-s3, the board for buckets. It restarts and moves replicas, whose Pods and claims it
+// deletes with proof of the other copies; everything else of a plane's Kubernetes objects is the chart's.
 package plane
 
 import (
@@ -21,7 +21,9 @@ import (
 type facts struct {
 	Plane    plan.Plane
 	Previous plan.PlaneState // as the pass before told it; zero when there was none
-	Replicas []replica       // by ordinal
+	Replicas []replica       // by ordinal; those with a role, once the plane's epoch is in force
+	Spares   []replica       // that have no role
+	Begun    int             // the epoch into which this controller restarts replicas
 	Garage   *view           // nil while no node answers
 	Nodes    []corev1.Node
 }
@@ -49,6 +51,7 @@ type replica struct {
 	// Run names the process of Garage, empty while none runs.
 	Run        string
 	RPCTimeout time.Duration // in force in that process
+	Epoch      int           // that the Pod was made for
 	// ClaimBytes is the capacity of the claim, read before Space was measured; 0 while it has none.
 	ClaimBytes int64
 	Claim      claim
@@ -86,6 +89,8 @@ type outcome struct {
 	facts
 
 	Step layout.Step
+	// Crossing is how far the change of the epoch is.
+	Crossing crossing
 	// KeyKnown tells whether Garage has the internal key.
 	KeyKnown bool
 	// Problem is what went wrong in the pass, one sentence; empty when nothing did.

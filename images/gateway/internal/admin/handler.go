@@ -57,6 +57,13 @@ type Hold interface {
 	State() (writing int, held time.Duration)
 }
 
+// Door lets clients in.
+type Door interface {
+	Open(epoch int) error
+	Expect(epoch int) error
+	IsOpen() bool
+}
+
 // Config is what the handler works with.
 type Config struct {
 	Token     string   // the plane's admin token
@@ -68,6 +75,7 @@ type Config struct {
 	Space     Space
 	Content   func() string // names the content of the volume
 	Revoked   Revoked
+	Door      Door
 	Log       *zap.Logger
 }
 
@@ -87,6 +95,8 @@ func New(c Config) http.Handler {
 	for pattern, handle := range map[string]http.HandlerFunc{
 		"GET /gateway/v1/volume":  h.volume,
 		"PUT /gateway/v1/revoked": h.revoked,
+		"GET /gateway/v1/door":    h.doorState,
+		"PUT /gateway/v1/door":    h.door,
 		"GET /gateway/v1/hold":    h.holdState,
 		"PUT /gateway/v1/hold":    h.hold,
 		"DELETE /gateway/v1/hold": h.release,

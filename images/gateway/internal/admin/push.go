@@ -36,6 +36,33 @@ func (h *handler) revoked(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
+// door opens the door of an epoch, or announces that it is about to open.
+func (h *handler) door(w http.ResponseWriter, r *http.Request) {
+	var asked struct {
+		Epoch int  `json:"epoch"`
+		Open  bool `json:"open"`
+	}
+	if err := decode(r.Body, &asked); err != nil {
+		answer(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	do := h.Door.Expect
+	if asked.Open {
+		do = h.Door.Open
+	}
+	if err := do(asked.Epoch); err != nil {
+		h.Log.Warn("the door stays as it is", zap.Error(err))
+		answer(w, http.StatusConflict, err.Error())
+		return
+	}
+	h.Log.Info("door", zap.Int("epoch", asked.Epoch), zap.Bool("open", asked.Open))
+	h.doorState(w, r)
+}
+
+func (h *handler) doorState(w http.ResponseWriter, _ *http.Request) {
+	h.tell(w, map[string]bool{"open": h.Door.IsOpen()})
+}
+
 // holdState is what every question about the hold is answered with.
 type holdState struct {
 	Writing     int     `json:"writing"`     // writes on their way to Garage

@@ -28,6 +28,7 @@ type Gate struct {
 	held    chan struct{} // closed when the hold ends; nil when there is none
 	until   time.Time     // when it ends by itself
 	timer   *time.Timer
+	end     chan struct{} // closed when the gateway stops
 }
 
 // Pass is a request on its way. It is for one goroutine.
@@ -61,7 +62,7 @@ func (g *Gate) Enter(ctx context.Context, op access.Operation, length int64) (*P
 func (g *Gate) count(ctx context.Context, writes bool) error {
 	for {
 		g.mu.Lock()
-		held := g.held
+		held, ended := g.held, g.ending()
 		if held == nil || !writes {
 			g.running++
 			if writes {
@@ -73,6 +74,8 @@ func (g *Gate) count(ctx context.Context, writes bool) error {
 		g.mu.Unlock()
 		select {
 		case <-held:
+		case <-ended:
+			return access.ErrSlowDown
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -116,6 +119,27 @@ func (g *Gate) Hold(lasting time.Duration) (writing int) {
 	g.until = time.Now().Add(lasting)
 	g.timer = time.AfterFunc(lasting, func() { g.expire(held) })
 	return g.writing
+}
+
+// Stop refuses writes that are held, now and from now on: a hold is for what comes after this gateway.
+func (g *Gate) Stop() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.held != nil {
+		g.timer.Stop()
+	}
+	select {
+	case <-g.ending():
+	default:
+		close(g.ending())
+	}
+}
+
+func (g *Gate) ending() chan struct{} {
+	if g.end == nil {
+		g.end = make(chan struct{})
+	}
+	return g.end
 }
 
 // Release lets writes in again.

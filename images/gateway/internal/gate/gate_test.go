@@ -120,3 +120,25 @@ func TestAFullVolumeTakesOnlyWhatFrees(t *testing.T) {
 		pass.Leave()
 	}
 }
+
+// What is held is meant for what comes after this gateway: it must not reach the store that is being left.
+func TestAGatewayThatStopsRefusesWhatItHolds(t *testing.T) {
+	g := &Gate{}
+	g.Stop()
+	pass, err := g.Enter(t.Context(), write, 1)
+	require.NoError(t, err, "nothing is held, so writes are finished as ever")
+	pass.Leave()
+
+	g = &Gate{}
+	g.Hold(time.Minute)
+	refused := make(chan error, 1)
+	go func() {
+		_, err := g.Enter(context.WithoutCancel(t.Context()), write, 1)
+		refused <- err
+	}()
+	g.Stop()
+	g.Stop()
+	require.ErrorIs(t, <-refused, access.ErrSlowDown)
+	_, err = g.Enter(t.Context(), write, 1)
+	require.ErrorIs(t, err, access.ErrSlowDown, "and whoever comes later")
+}

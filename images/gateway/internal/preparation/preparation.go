@@ -33,6 +33,9 @@ type Config struct {
 	PlaneDir    string // the plane's Secret as mounted
 	PodName     string // ends in the ordinal, which picks the identity
 	Epoch       int    // from 1
+	// ConfigFile is Garage's configuration as mounted. Garage runs with a copy: when it is restarted without its Pod, it
+	// must not meet the configuration of the next epoch.
+	ConfigFile string
 }
 
 // Run prepares the node. It refuses, changing nothing, when the volume has seen a higher epoch or carries another
@@ -65,6 +68,10 @@ func (c Config) steps() ([]step, error) {
 	if err != nil {
 		return nil, err
 	}
+	config, err := os.ReadFile(c.ConfigFile)
+	if err != nil {
+		return nil, fmt.Errorf("read Garage's configuration: %w", err)
+	}
 	recorded, err := c.recordedEpoch()
 	if err != nil {
 		return nil, err
@@ -95,6 +102,7 @@ func (c Config) steps() ([]step, error) {
 		c.write("write the public key", filepath.Join(c.MetadataDir, publicKeyFile), plane.key.public()),
 		c.write("write the node key", filepath.Join(c.MetadataDir, nodeKeyFile), plane.key),
 		step{"make the run directory", func() error { return makeDir(c.RunDir) }},
+		c.write("write the configuration", filepath.Join(c.RunDir, filepath.Base(c.ConfigFile)), config),
 		c.write("write the RPC secret", filepath.Join(c.RunDir, "rpc_secret"), []byte(access.RPCSecret(plane.rpcSecret, c.Epoch))),
 		c.write("write the admin token", filepath.Join(c.RunDir, "admin_token"), plane.adminToken),
 		c.write("write the metrics token", filepath.Join(c.RunDir, "metrics_token"), plane.metricsToken),

@@ -32,7 +32,10 @@ func newVolume(t *testing.T) volume {
 		PlaneDir:    filepath.Join(root, "plane"),
 		PodName:     names.GaragePod("a", testOrdinal),
 		Epoch:       1,
+		ConfigFile:  filepath.Join(root, "config", "garage.toml"),
 	}}
+	require.NoError(t, os.MkdirAll(filepath.Dir(v.ConfigFile), 0o700))
+	require.NoError(t, os.WriteFile(v.ConfigFile, []byte("replication_factor = 1\n"), 0o600))
 	require.NoError(t, os.MkdirAll(filepath.Dir(v.MetadataDir), 0o700))
 	require.NoError(t, os.MkdirAll(v.PlaneDir, 0o700))
 	v.secret(names.NodeKeyKey(testOrdinal), string(key(1)))
@@ -90,6 +93,7 @@ func (v volume) prepared(epoch int) map[string]string {
 		"run/rpc_secret":           access.RPCSecret(raw, epoch),
 		"run/admin_token":          "admin-token",
 		"run/metrics_token":        "metrics-token",
+		"run/garage.toml":          "replication_factor = 1\n",
 	}
 }
 

@@ -31,6 +31,14 @@ type Signer interface {
 	Sign(r *http.Request, now time.Time) error
 }
 
+// Door tells whether clients are let in, or are about to be.
+type Door interface {
+	IsOpen() bool
+	Expected() bool
+}
+
+var errShut = errors.New("the replica serves no clients: it has no role, or the controller has not opened its epoch yet")
+
 // Probe asks. Safe for concurrent use.
 type Probe struct {
 	S3URL     string // of Garage, without a path
@@ -38,6 +46,7 @@ type Probe struct {
 	Signer    Signer
 	HasLayout func(context.Context) (bool, error) // asks Garage's admin API
 	Now       func() time.Time
+	Door      Door // nil is an open one
 
 	mu       sync.Mutex
 	asked    time.Time
@@ -65,6 +74,12 @@ func (p *Probe) Check(ctx context.Context) error {
 	defer p.mu.Unlock()
 	if p.draining {
 		return ErrDraining
+	}
+	if p.Door != nil && !p.Door.IsOpen() {
+		if p.Door.Expected() {
+			return nil // clients wait at the door
+		}
+		return errShut
 	}
 	if age := p.Now().Sub(p.asked); !p.asked.IsZero() && age >= 0 && age < lasting {
 		return p.last

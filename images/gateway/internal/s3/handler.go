@@ -30,6 +30,7 @@ type Config struct {
 	Gate        *gate.Gate
 	Meter       *metrics.Meter // nil when nobody counts
 	Revoked     *revocation.List
+	Door        func(context.Context) error // nil when the replica serves clients; no function is an open door
 	// HasBucket tells whether the store, not only this node, has a bucket.
 	HasBucket    func(ctx context.Context, bucket string) (bool, error)
 	STS          http.Handler // gets the form POSTs to the service itself
@@ -135,6 +136,11 @@ func (x *exchange) serve() error {
 	}
 	if op.Kind == access.Answer {
 		return x.answer(op)
+	}
+	if x.handler.Door != nil {
+		if err := x.handler.Door(x.request.Context()); err != nil {
+			return x.waited(err)
+		}
 	}
 	pass, err := x.handler.Gate.Enter(x.request.Context(), op, max(x.request.ContentLength, verified.Body.Length()))
 	if err != nil {

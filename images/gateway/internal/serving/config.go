@@ -37,6 +37,9 @@ type Config struct {
 	GarageAdmin  string // URL of Garage's admin API
 	STS          string // URL of the STS service
 
+	Epoch  int  // of the plane that this replica runs in
+	Member bool // the replica has a role in Garage
+
 	ClusterDomain string // the S3 host is known with and without it
 
 	PeersPeriod    time.Duration            // how often the gateways of the other replicas are asked for their volumes
@@ -67,6 +70,8 @@ func Default() Config {
 		GarageS3:      fmt.Sprintf("http://127.0.0.1:%d", names.GarageS3Port),
 		GarageAdmin:   fmt.Sprintf("http://127.0.0.1:%d", names.GarageAdminPort),
 		STS:           names.STSURL,
+		Epoch:         1,
+		Member:        true,
 		ClusterDomain: "cluster.local",
 		PeersPeriod:   time.Second,
 		PeerURL: func(host string) string {

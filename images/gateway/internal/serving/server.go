@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/deckhouse/system-s3/images/gateway/internal/admin"
+	"github.com/deckhouse/system-s3/images/gateway/internal/door"
 	"github.com/deckhouse/system-s3/images/gateway/internal/gate"
 	"github.com/deckhouse/system-s3/images/gateway/internal/metrics"
 	"github.com/deckhouse/system-s3/images/gateway/internal/readiness"
@@ -88,10 +89,16 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		return nil, err
 	}
 
+	entrance, err := door.New(door.Config{Dir: c.VolumeDir, Epoch: c.Epoch, Member: c.Member, Now: c.Now})
+	if err != nil {
+		return nil, err
+	}
+
 	id, key := access.InternalKey(plane.Seed)
 	signer := &sigv4.Signer{Endpoint: urls.s3, Region: names.GarageRegion, AccessKeyID: id, Secret: key}
 	client := garage.New(c.GarageAdmin, plane.AdminToken, &http.Client{Transport: s.transport})
 	s.readiness = s.probe(signer, client)
+	s.readiness.Door = entrance
 	peers := newNeighbours(c, client, toSTS.TLSClientConfig.RootCAs, plane.AdminToken)
 	s.guard = &volume.Guard{
 		Measure: func() (volume.Space, error) { return volume.Measure(c.VolumeDir) }, Peers: peers.spaces, Log: c.Log.Named("volume"),
@@ -99,14 +106,14 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	s.gate = &gate.Gate{Space: s.guard}
 	s3Handler := s3.New(s3.Config{
 		Region: names.Region, Domains: c.domains(), Ring: s.ring.Current, InternalID: id, InternalKey: key, Signer: signer,
-		Transport: s.garage, Gate: s.gate, Revoked: s.revoked, HasBucket: hasBucket(client), Meter: s.meter,
+		Transport: s.garage, Gate: s.gate, Door: entrance.Pass, Revoked: s.revoked, HasBucket: hasBucket(client), Meter: s.meter,
 		STS:          s3.NewSTS(urls.sts, toSTS, c.Log),
 		StallTimeout: c.StallTimeout, Now: c.Now, Log: c.Log.Named("s3"),
 	})
 	adminHandler := admin.New(admin.Config{
 		Token: plane.AdminToken, Garage: urls.admin, Transport: s.transport, Readiness: s.readiness,
 		Idle: s.gate, Hold: s.gate, Space: s.guard, Content: func() string { return volume.Content(c.VolumeDir) },
-		Revoked: s.revoked, Log: c.Log.Named("admin"),
+		Revoked: s.revoked, Door: entrance, Log: c.Log.Named("admin"),
 	})
 	return s, s.listen(ctx, handlers{s3: s3Handler, admin: adminHandler, metrics: s.metricsHandler(plane.MetricsToken)})
 }
@@ -257,6 +264,7 @@ func (p port) serve() error {
 // drain says that the gateway is not ready any more, leaves time for that to be seen, and finishes what is running.
 func (s *Server) drain(ctx context.Context) error {
 	s.readiness.Drain()
+	s.gate.Stop()
 	s.config.Log.Info("stopping")
 	time.Sleep(s.config.DrainDelay)
 	ctx, cancel := context.WithTimeout(ctx, s.config.DrainTimeout)
