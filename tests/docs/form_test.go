@@ -136,6 +136,15 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	require.Len(t, linkProblems(t, read(t, badPages+"/links.md")), 3, "a page, a heading here and one elsewhere")
 }
 
+func TestTheFirstPageLeadsToAllOthers(t *testing.T) {
+	listed := append(read(t, root+"/docs/README.md").targets(), "README.md")
+	for _, p := range folder(t, root+"/docs") {
+		if p.published() && !p.russian() {
+			assert.Contains(t, listed, filepath.Base(p.path))
+		}
+	}
+}
+
 func TestTwinsAreAlike(t *testing.T) {
 	for _, p := range pages(t) {
 		assert.Empty(t, twinProblems(t, p), p.path)

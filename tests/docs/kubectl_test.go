@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -29,6 +30,7 @@ type call struct {
 	verb      string
 	namespace string
 	selector  string
+	output    string
 	words     []string // what is no flag
 }
 
@@ -64,6 +66,8 @@ func (c *call) set(flag, value string) {
 		c.namespace = value
 	case "-l", "--selector":
 		c.selector = value
+	case "-o", "--output":
+		c.output = value
 	}
 }
 
@@ -100,6 +104,9 @@ func (w world) ofPod(c call) error {
 }
 
 func (w world) ofResource(c call) error {
+	if strings.HasPrefix(c.words[0], "secret") && (c.output == "yaml" || c.output == "json") {
+		return errors.New("the content of a Secret would be on the screen")
+	}
 	if resource, name, ok := strings.Cut(c.words[0], "/"); ok {
 		return w.object(c.namespace, resource, name)
 	}
@@ -154,5 +161,5 @@ func TestCommandsNameWhatExists(t *testing.T) {
 	for _, p := range append(pages(t), alertsPage(t)) {
 		assert.Empty(t, w.commandProblems(p), p.path)
 	}
-	require.Len(t, w.commandProblems(read(t, badPages+"/commands.md")), 9, "each command of the page is wrong")
+	require.Len(t, w.commandProblems(read(t, badPages+"/commands.md")), 10, "each command of the page is wrong")
 }

@@ -41,6 +41,7 @@ var (
 	fenceLine   = regexp.MustCompile("^( *)```([a-z]*)$")
 	mark        = regexp.MustCompile(`\[[^\]]*\]\(([^)\s]+)\)|(?:src|href)="([^"]+)"`)
 	code        = regexp.MustCompile("`([^`]+)`")
+	torn        = regexp.MustCompile(`\[[^\]]*$`) // a link over two lines would not be looked at
 	linkText    = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 )
 
@@ -69,6 +70,7 @@ func read(t *testing.T, path string) page {
 		case open != nil:
 			open.text += strings.TrimPrefix(line, indent) + "\n"
 		default:
+			require.NotRegexp(t, torn, code.ReplaceAllString(line, ""), path)
 			p.prose(line)
 		}
 	}
