@@ -20,7 +20,7 @@ MODULES := $(UNITS) tests/scale tests/e2e tests/bench
 .PHONY: help demo down up test unit e2e tour leaving placement replicas scale clients suite suite-fast bench dashboards reproducible lint generate check-generate tools
 
 help: ## list the verbs
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
+	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
 
 $(SANDBOX): FORCE
 	@mkdir -p bin && cd tests/sandbox && go build -o ../../$(SANDBOX) .

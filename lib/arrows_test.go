@@ -39,6 +39,7 @@ var arrows = map[string][]string{
 	"lib/sigv4":         {"lib/access", "lib/names"},
 	"hooks":             {"lib/plan", "lib/names", "lib/access", "lib/api", "lib/version"},
 	"images/controller": {"images/controller/internal/status", "lib/access", "lib/api", "lib/garage", "lib/kube", "lib/layout", "lib/metrics", "lib/names", "lib/plan", "lib/sts", "lib/version"},
+	"tests/docs":        {},
 	"images/gateway":    {"lib/access", "lib/garage", "lib/metrics", "lib/names", "lib/sigv4", "lib/version"},
 }
 

@@ -92,20 +92,28 @@ func (s Scene) standing(r Resident) standing {
 // absent is how a replica that does not run stands to its place.
 func (s Scene) absent(r Resident) standing {
 	homes := s.homes(r.Volume)
-	tier := slices.DeleteFunc(slices.Clone(homes), func(p Place) bool { return !p.InTier })
-	node, known := s.place(r.Node)
 	switch {
 	case len(homes) == 0:
 		return lost
-	case len(tier) == 0 && !r.Volume.Anywhere && !slices.ContainsFunc(homes, func(p Place) bool { return p.Ready }):
-		return waits
-	case len(tier) == 0 && !r.Volume.Anywhere:
+	case r.Volume.Anywhere || s.follows(r.Volume):
+		return s.expected(r)
+	case slices.ContainsFunc(homes, func(p Place) bool { return p.Ready }):
 		return outside
-	case known && !node.Ready && s.tied(r.Volume):
+	default:
+		return waits
+	}
+}
+
+// expected is how a replica that does not run, and could in the tier, stands to its place.
+func (s Scene) expected(r Resident) standing {
+	node, known := s.place(r.Node)
+	tied := s.tied(r.Volume)
+	switch {
+	case known && !node.Ready && tied:
 		return waits
 	case known && !node.Ready:
 		return hangs
-	case r.Node == "" && s.tied(r.Volume) && !slices.ContainsFunc(tier, Place.takes):
+	case r.Node == "" && tied && !slices.ContainsFunc(s.homes(r.Volume), Place.takes):
 		return waits
 	default:
 		return atHome

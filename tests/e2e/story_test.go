@@ -37,6 +37,7 @@ func TestStory(t *testing.T) {
 		{name: "STS bears slow clients and an apiserver that is away", play: s.bearsHardship},
 		{name: "the gateway says what is wrong", play: s.refusesAtGateway},
 		{name: "a key opens one bucket for what RBAC grants", play: s.narrows},
+		{name: "the status page is for whom RBAC lets see it", play: s.showsPage},
 		{name: "the quota holds", play: s.holdsQuota},
 		{name: "a deleted SystemBucket is gone with its data", play: s.deletesBucket},
 		{name: "a key ends with ExpiredToken and clients go on", play: s.expires},

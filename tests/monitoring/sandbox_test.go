@@ -29,28 +29,11 @@ import (
 
 const metricsPort = "8445"
 
-// scraper is what a Prometheus of the platform has, by the objects of templates/monitoring.
+// scraper is who Prometheus is on the platform. What it may do comes with the chart.
 const scraper = `
-apiVersion: v1
-kind: Namespace
-metadata: {name: d8-monitoring}
----
 apiVersion: v1
 kind: ServiceAccount
 metadata: {name: prometheus, namespace: d8-monitoring}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata: {name: access-to-system-s3, namespace: d8-system-s3}
-rules:
-  - {apiGroups: [apps], resources: [deployments/prometheus-metrics], resourceNames: [controller], verbs: [get]}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {name: access-to-system-s3, namespace: d8-system-s3}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: access-to-system-s3}
-subjects:
-  - {kind: ServiceAccount, name: prometheus, namespace: d8-monitoring}
 `
 
 func kubectl(t *testing.T, input string, args ...string) string {

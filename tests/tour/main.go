@@ -33,6 +33,7 @@ type options struct {
 	class       string
 	workers     int
 	pause       time.Duration
+	proof       bool
 	list        bool
 }
 
@@ -48,6 +49,7 @@ func main() {
 	flag.StringVar(&o.class, "class", "fixed", "StorageClass of a store that is made anew; `fixed` cannot grow")
 	flag.IntVar(&o.workers, "workers", 4, "how many clients work at once")                                //nolint:mnd // a default
 	flag.DurationVar(&o.pause, "pause", 200*time.Millisecond, "pause of a client between two operations") //nolint:mnd // a default
+	flag.BoolVar(&o.proof, "proof", true, "prove after each scenario that all copies are there; false is for trying scenarios out")
 	flag.BoolVar(&o.list, "list", false, "list the scenarios and end")
 	flag.Usage = func() {
 		fmt.Fprint(os.Stderr, usage) //nolint:errcheck // there is nobody else to tell

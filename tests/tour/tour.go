@@ -129,7 +129,7 @@ func (t *tour) one(ctx context.Context, s scenario.Scenario) error {
 	if told := r.phase.Told(); told != "" {
 		t.Sayf("clients saw %s", told)
 	}
-	found, checked := t.check(ctx, err == nil)
+	found, checked := t.check(ctx, err == nil && t.options.proof)
 	for _, f := range found {
 		t.Stage.Sayf("FOUND %s", f)
 	}
@@ -147,13 +147,13 @@ func (t *tour) one(ctx context.Context, s scenario.Scenario) error {
 	return err
 }
 
-// check reads everything back while the clients rest. In a store that is well it waits for the gate before, and looks on
-// the disks for every copy that is proven then.
-func (t *tour) check(ctx context.Context, well bool) ([]load.Finding, error) {
+// check reads everything back while the clients rest. If asked to prove all copies it waits for the gate before, and
+// looks on the disks for every copy that is proven then.
+func (t *tour) check(ctx context.Context, prove bool) ([]load.Finding, error) {
 	resume := t.load.Rest()
 	defer resume()
 	var err error
-	if well {
+	if prove {
 		err = t.whole(ctx)
 	}
 	found, unchecked := t.load.Check(ctx)

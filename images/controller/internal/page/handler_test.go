@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -221,15 +222,24 @@ func BenchmarkPage(b *testing.B) {
 	}
 }
 
-// TestPageIsFast bounds it generously: the benchmark measures.
+// TestPageIsFast counts the time of the processor, which other work on the machine does not stretch as it does the
+// clock's; the benchmark measures both.
 func TestPageIsFast(t *testing.T) {
 	h := handler(t, pagetest.Many(5000))
 	get(t, h, "/") // fills the caches, as the first visitor does
 	fastest := time.Hour
 	for range 5 {
-		begin := time.Now()
+		begin := spent(t)
 		require.Equal(t, http.StatusOK, get(t, h, "/").Code)
-		fastest = min(fastest, time.Since(begin))
+		fastest = min(fastest, spent(t)-begin)
 	}
 	require.Less(t, fastest, 300*time.Millisecond)
+}
+
+// spent is the time of the processor that this process has taken.
+func spent(t *testing.T) time.Duration {
+	t.Helper()
+	var usage syscall.Rusage
+	require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

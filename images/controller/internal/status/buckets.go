@@ -18,6 +18,7 @@ type Buckets struct {
 	Unread     bool
 	Total      int // of all
 	Troubled   int // of all, those to look at
+	Waiting    int // of all, those that are not ready and need nobody
 	Matching   int
 	Page       int
 	Pages      int
@@ -50,10 +51,7 @@ func buckets(w World, q Query) Buckets {
 	for i := range w.Buckets {
 		bucket := &w.Buckets[i]
 		seen[bucket.Namespace] = true
-		troubled := troubled(*bucket)
-		if troubled {
-			b.Troubled++
-		}
+		troubled := b.count(*bucket)
 		if matches(*bucket, q) && (troubled || !q.Trouble) {
 			matching = append(matching, bucket)
 		}
@@ -135,10 +133,16 @@ func order(by Sort) func(a, b *Bucket) int {
 	}
 }
 
-// troubled tells whether a person should look at the bucket. One that only waits for the store is no trouble of its own.
-func troubled(b Bucket) bool {
-	level, _, _ := judge(b)
-	return level == Warn || level == Bad
+// count tells whether a person should look at the bucket. One that only waits for the store is no trouble of its own.
+func (b *Buckets) count(bucket Bucket) (troubled bool) {
+	switch level, _, _ := judge(bucket); level {
+	case Warn, Bad:
+		b.Troubled++
+		return true
+	case Idle, Unknown:
+		b.Waiting++
+	}
+	return false
 }
 
 // judge is a bucket's state in a word, with the sentence that explains it.

@@ -177,10 +177,22 @@ func overall(w World, v View) Overall {
 		return Overall{Bad, unavailable(storage.Reason), storage.Message}
 	case len(v.Problems) > 0:
 		return Overall{Warn, "The store works and needs attention", fmt.Sprintf("%s below, each with its way out. The first: %s.", plural(len(v.Problems), "problem"), v.Problems[0].Title)}
+	default:
+		return quiet(v, storage.Message)
+	}
+}
+
+// quiet is what is said when nobody has to do anything.
+func quiet(v View, message string) Overall {
+	up, all := replicasUp(v)
+	switch {
 	case len(v.Works) > 0:
 		return Overall{Busy, "All is well, work is under way", v.Works[0].Title + "."}
+	case up < all:
+		// A condition is told a moment before or after the replicas are.
+		return Overall{Busy, "The store works, replicas are coming up", fmt.Sprintf("%d of %d replicas are ready. %s", up, all, message)}
 	default:
-		return Overall{Good, "All is well", storage.Message}
+		return Overall{Good, "All is well", message}
 	}
 }
 
@@ -235,8 +247,7 @@ func facts(w World, v View) []Fact {
 	return []Fact{replicaFact(v), volumeFact(w), bucketFact(w, v), usedFact(w)}
 }
 
-func replicaFact(v View) Fact {
-	up, all := 0, 0
+func replicasUp(v View) (up, all int) {
 	for _, p := range v.Planes {
 		for _, r := range p.Replicas {
 			all++
@@ -245,6 +256,11 @@ func replicaFact(v View) Fact {
 			}
 		}
 	}
+	return up, all
+}
+
+func replicaFact(v View) Fact {
+	up, all := replicasUp(v)
 	f := Fact{Level: Good, Name: "Replicas ready", Value: fmt.Sprintf("%d of %d", up, all)}
 	switch {
 	case all == 0:
@@ -285,6 +301,8 @@ func bucketFact(w World, v View) Fact {
 		f.Level, f.Note = Idle, "create a SystemBucket to begin"
 	case v.Buckets.Troubled > 0:
 		f.Level, f.Note = Warn, plural(v.Buckets.Troubled, "bucket")+" to look at"
+	case v.Buckets.Waiting > 0:
+		f.Level, f.Note = Busy, plural(v.Buckets.Waiting, "bucket")+" not ready yet"
 	}
 	return f
 }

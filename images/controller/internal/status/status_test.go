@@ -82,6 +82,7 @@ func TestOverall(t *testing.T) {
 		"growing":   {"nobody has to do anything", world(says("CapacityReady", "True", plan.ReasonGrowing)), status.Busy, "All is well, work is under way", nil},
 		"moving":    {"a planned move pages nobody, also when its condition is False", world(says("PlacementReady", "False", plan.ReasonRelocating)), status.Busy, "All is well, work is under way", nil},
 		"full":      {"a bucket needs somebody", world(buckets(full())), status.Warn, "The store works and needs attention", []string{"1 bucket: full"}},
+		"coming up": {"a Pod is ready a moment after the condition says so", world(func(w *status.World) { w.State.Planes[0].Replicas[1].Ready = false }), status.Busy, "The store works, replicas are coming up", nil},
 		"unplanned": {"disabled, or not yet rendered", world(func(w *status.World) { w.Planned = false }), status.Idle, "The module is being set up or is leaving", nil},
 		"silent":    {"no word is no good word", world(func(w *status.World) { w.Conditions = nil }), status.Unknown, "The state is not known yet", nil},
 		"no plan":   {"an unreadable plan is not an absent one", world(unread(status.SourcePlan)), status.Unknown, "The state is not known", []string{"Not readable: the plan"}},
@@ -155,6 +156,9 @@ func TestFacts(t *testing.T) {
 		{Level: status.Good, Name: "Buckets", Value: "1", Note: "all are ready"},
 		{Level: status.Good, Name: "Stored", Value: "1 GiB", Note: "of quotas of 10 GiB"},
 	}, view.Facts)
+	waiting := bucket("d8-a", "b", 1, 0)
+	waiting.Ready.Status, waiting.Ready.Reason = "False", "WaitingForStorage"
+	require.Equal(t, "1 bucket not ready yet", status.Look(world(buckets(waiting)), status.Query{}).Facts[2].Note)
 	require.Equal(t, "not known", status.Look(world(unread(status.SourceBuckets), buckets()), status.Query{}).Facts[2].Value)
 }
 
