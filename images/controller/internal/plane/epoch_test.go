@@ -76,11 +76,15 @@ func (d *doorman) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case what == "hold":
 		d.held = r.Method == http.MethodPut || d.held && r.Method == http.MethodGet
 	}
-	seconds := 0
+	answer := struct {
+		Open        bool `json:"open"`
+		Writing     int  `json:"writing"`
+		HeldSeconds int  `json:"heldSeconds"`
+	}{Open: d.open > 0}
 	if d.held {
-		seconds = 60
+		answer.HeldSeconds = 60
 	}
-	_ = json.NewEncoder(w).Encode(map[string]any{"open": d.open > 0, "writing": 0, "heldSeconds": seconds})
+	_ = json.NewEncoder(w).Encode(answer)
 }
 
 // landing is a small world around the controller: the hooks, Kubernetes and the init steps of Pods, all of one plane.
