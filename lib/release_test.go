@@ -35,9 +35,10 @@ func chosen(t *testing.T) map[string]string {
 	t.Helper()
 	var gomod struct {
 		Require []struct {
-			Path, Version string
-			Indirect      bool
-		}
+			Path     string `json:"Path"`
+			Version  string `json:"Version"`
+			Indirect bool   `json:"Indirect"`
+		} `json:"Require"`
 	}
 	require.NoError(t, json.Unmarshal(goTool(t, "mod", "edit", "-json"), &gomod))
 	shipped := string(goTool(t, "list", "-deps", "-f", "{{with .Module}}{{.Path}} {{end}}", "./images/controller", "./images/gateway", "./hooks"))

@@ -236,7 +236,7 @@ func (w *town) obey(turn layout.Turn) bool {
 	if turn.Kind != layout.Replace {
 		for i := range w.replicas {
 			if i != pod && !w.up(i) {
-				w.fail(turn, "two replicas are away at once")
+				w.failf(turn, "two replicas are away at once")
 			}
 		}
 	}
@@ -262,12 +262,12 @@ func (w *town) survives(turn layout.Turn, pod int) {
 	}
 	for i, r := range w.replicas {
 		if i != pod && r.holds != all {
-			w.fail(turn, "the volume of r%d is deleted, and r%d lacks %b of %b", pod, i, all&^r.holds, all)
+			w.failf(turn, "the volume of r%d is deleted, and r%d lacks %b of %b", pod, i, all&^r.holds, all)
 		}
 	}
 }
 
-func (w *town) fail(turn layout.Turn, format string, a ...any) {
+func (w *town) failf(turn layout.Turn, format string, a ...any) {
 	w.t.Fatalf("%s\nturn %+v\ntown %+v\nafter %v", fmt.Sprintf(format, a...), turn, w.replicas, w.story)
 }
 

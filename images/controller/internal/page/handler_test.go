@@ -189,6 +189,7 @@ type refusing struct{ client.Reader }
 func (refusing) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
 	return errDown
 }
+
 func (refusing) List(context.Context, client.ObjectList, ...client.ListOption) error { return errDown }
 
 func TestWhatCannotBeReadIsNotAbsent(t *testing.T) {

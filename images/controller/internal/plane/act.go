@@ -19,20 +19,25 @@ func (r *Reconciler) move(ctx context.Context, f facts, a access) outcome {
 		crossed.Kind, crossed.Spoiled = layout.Spoil, f.Plane.Epoch
 		crossed.Progress = "The replica that was to stay was not handed everything; the three are put together again."
 	}
-	if err != nil || crossed.Kind != layout.Arrived {
-		o := outcome{facts: f, Crossing: crossed}
-		if err != nil {
-			o.Problem = fmt.Sprintf("The number of copies cannot be changed: %v.", err)
-		} else if o.Garage != nil && a.admin != nil {
-			o.KeyKnown, _ = r.ensureKey(ctx, o, a) // the next pass tells
-		}
-		return o
+	if err != nil {
+		return outcome{facts: f, Crossing: crossed, Problem: fmt.Sprintf("The number of copies cannot be changed: %v.", err)}
+	}
+	if crossed.Kind != layout.Arrived {
+		return r.onTheWay(ctx, outcome{facts: f, Crossing: crossed}, a)
 	}
 	o := r.act(ctx, f, a)
 	o.Crossing = crossed
 	o.Crossing = r.settle(ctx, &o, a)
 	if err := r.dropLeft(ctx, o); err != nil && o.Problem == "" {
 		o.Problem = fmt.Sprintf("Volumes of replicas that were given up cannot be deleted: %v.", err)
+	}
+	return o
+}
+
+// onTheWay is all there is to do between two epochs.
+func (r *Reconciler) onTheWay(ctx context.Context, o outcome, a access) outcome {
+	if o.Garage != nil && a.admin != nil {
+		o.KeyKnown, _ = r.ensureKey(ctx, o, a) // the next pass tells
 	}
 	return o
 }

@@ -193,18 +193,28 @@ func previousOf(state plan.State, id string) plan.PlaneState {
 func interval(outcomes []outcome) time.Duration {
 	next := steadyInterval
 	for _, o := range outcomes {
-		switch {
-		case o.Problem == "" && (o.Step.Kind == layout.Stage || o.Step.Kind == layout.Apply || o.Step.Kind == layout.Revert):
-			next = min(next, nextStep)
-		case o.Crossing.Shut || o.Crossing.Kind != layout.Arrived:
-			next = min(next, crossInterval)
-		case !o.usable():
-			next = min(next, waitingInterval)
-		case o.Rolling != "" || o.Moving != "" || o.filling() || o.Crossing.Progress != "":
-			next = min(next, proofInterval)
-		}
+		next = min(next, o.interval())
 	}
 	return next
+}
+
+func (o outcome) interval() time.Duration {
+	switch {
+	case o.Problem == "" && o.stepped():
+		return nextStep
+	case o.Crossing.Shut || o.Crossing.Kind != layout.Arrived:
+		return crossInterval
+	case !o.usable():
+		return waitingInterval
+	case o.Rolling != "" || o.Moving != "" || o.filling() || o.Crossing.Progress != "":
+		return proofInterval
+	}
+	return steadyInterval
+}
+
+// stepped tells whether the layout was changed, which leads to the next step.
+func (o outcome) stepped() bool {
+	return o.Step.Kind == layout.Stage || o.Step.Kind == layout.Apply || o.Step.Kind == layout.Revert
 }
 
 // readPlan reads the plan; false when there is none, which means that the module is disabled.

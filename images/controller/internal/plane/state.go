@@ -32,23 +32,31 @@ func stateOf(o outcome) plan.PlaneState {
 	if state.Problem == "" && o.Step.Kind == layout.Refuse {
 		state.Problem = o.Step.Message
 	}
+	state.Replicas = replicasOf(o)
+	return state
+}
+
+// replicasOf are the replicas by ordinal, those without a role included.
+func replicasOf(o outcome) []plan.ReplicaState {
+	var told []plan.ReplicaState
+	if len(o.Replicas) == 0 { // the pass ended before it saw any
+		for _, before := range o.Previous.Replicas {
+			before.Up, before.Ready = false, false
+			told = append(told, before)
+		}
+		return told
+	}
 	for _, r := range o.Replicas {
-		state.Replicas = append(state.Replicas, measured(r, o))
+		told = append(told, measured(r, o))
 	}
 	for _, r := range o.Spares {
 		spare := measured(r, o)
 		spare.Stale = stale(r, o.Previous, o.Plane.Epoch)
 		spare.Proven = "" // what is acknowledged now never reaches it
-		state.Replicas = append(state.Replicas, spare)
+		told = append(told, spare)
 	}
-	slices.SortFunc(state.Replicas, func(a, b plan.ReplicaState) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
-	if len(o.Replicas) == 0 { // the pass ended before it saw any
-		for _, before := range o.Previous.Replicas {
-			before.Up, before.Ready = false, false
-			state.Replicas = append(state.Replicas, before)
-		}
-	}
-	return state
+	slices.SortFunc(told, func(a, b plan.ReplicaState) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
+	return told
 }
 
 // measured is a replica with its volume. A gateway that does not answer for once leaves the last measurement standing:

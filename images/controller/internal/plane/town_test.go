@@ -61,7 +61,7 @@ func newTown(t *testing.T) *town {
 		objects = append(objects, volume(i, "node-"+strconv.Itoa(i))...)
 	}
 	w.stage = newStage(t, cluster, fixture.Plan(3), objects...)
-	w.stage.gateways, w.stage.logs = w, w
+	w.gateways, w.logs = w, w
 	w.restart()
 	return w
 }

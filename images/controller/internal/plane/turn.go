@@ -27,18 +27,10 @@ func (r *Reconciler) turn(ctx context.Context, o *outcome, a access) error {
 	if o.Plane.Frozen != "" || o.Crossing.Kind != layout.Arrived || o.Crossing.Shut {
 		return nil // the chart leaves it alone, and so do we; or a change of the epoch restarts all
 	}
-	marked, err := r.markOutdated(ctx, o.facts)
+	marked, turn, err := r.next(ctx, o.facts)
 	if err != nil {
 		return err
 	}
-	if err := r.rollSpares(ctx, marked); err != nil {
-		return err
-	}
-	scene, err := marked.scene(time.Now())
-	if err != nil {
-		return err
-	}
-	turn := layout.Next(scene)
 	o.Place = turn.Place
 	if turn.Place.Reason == layout.ReasonRelocating {
 		o.Moving = turn.Place.Pod
@@ -57,6 +49,22 @@ func (r *Reconciler) turn(ctx context.Context, o *outcome, a access) error {
 	}
 	r.tune(ctx, *o, a)
 	return nil
+}
+
+// next is whose turn it is. Replicas without a role, which serve nobody, are restarted on the way.
+func (r *Reconciler) next(ctx context.Context, f facts) (facts, layout.Turn, error) {
+	marked, err := r.markOutdated(ctx, f)
+	if err != nil {
+		return f, layout.Turn{}, err
+	}
+	if err := r.rollSpares(ctx, marked); err != nil {
+		return f, layout.Turn{}, err
+	}
+	scene, err := marked.scene(time.Now())
+	if err != nil {
+		return f, layout.Turn{}, err
+	}
+	return marked, layout.Next(scene), nil
 }
 
 // behindGate does what needs a proof once there is one, and tells what it waits for until then.

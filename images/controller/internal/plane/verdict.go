@@ -124,7 +124,7 @@ func degraded(o outcome) (plan.Verdict, bool) {
 		count(o.up(), len(o.Replicas)), absence(o.facts))}, true
 }
 
-// incomplete: a replica is up and does not hold everything yet. How far it is is told in steps that stay for a while.
+// incomplete: a replica is up and does not hold everything yet. Its progress is told in steps that stay for a while.
 func incomplete(o outcome) (plan.Verdict, bool) {
 	const step = 10
 	for _, r := range o.Replicas {

@@ -92,7 +92,8 @@ func TestOverall(t *testing.T) {
 		"worst first": {
 			"the store comes before a bucket, what is bad before what is not", world(
 				says("StorageReady", "False", plan.ReasonQuorumLost), says("CapacityReady", "False", plan.ReasonExhausted), buckets(full())),
-			status.Bad, "The store is unavailable", []string{"StorageReady: quorum lost", "CapacityReady: exhausted", "1 bucket: full"},
+			status.Bad, "The store is unavailable",
+			[]string{"StorageReady: quorum lost", "CapacityReady: exhausted", "1 bucket: full"},
 		},
 	}
 	for name, c := range cases {

@@ -99,7 +99,7 @@ func (m *Meter) Count(e Exchange) {
 	}
 }
 
-func unsigned(n int64) uint64 { return uint64(max(n, 0)) } //nolint:gosec // not negative any more
+func unsigned(n int64) uint64 { return uint64(max(n, 0)) }
 
 func (m *Meter) of(bucket string) *counts {
 	m.mu.RLock()

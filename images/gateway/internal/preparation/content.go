@@ -22,7 +22,7 @@ const (
 // gone.
 func (c Config) nameContent() ([]step, error) {
 	path := filepath.Join(filepath.Dir(c.MetadataDir), names.ContentFile)
-	named, err := os.ReadFile(path)
+	named, err := os.ReadFile(path) //nolint:gosec // below the volume that the flags name
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read the name of the volume's content: %w", err)
 	}

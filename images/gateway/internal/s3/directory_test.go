@@ -54,15 +54,18 @@ func TestANodeThatLagsIsNotBelieved(t *testing.T) {
 		"an object that is not there": {"a node that says so knows the bucket", http.MethodGet, script{noKey()}, io.EOF, http.StatusNotFound, ""},
 		"HEAD, the node knows the bucket": {
 			"the object is asked for again: the node may have learnt between the two", http.MethodHead,
-			script{says(http.StatusNotFound, ""), says(http.StatusOK, ""), says(http.StatusNotFound, "")}, io.EOF, http.StatusNotFound, "",
+			script{says(http.StatusNotFound, ""), says(http.StatusOK, ""), says(http.StatusNotFound, "")},
+			io.EOF, http.StatusNotFound, "",
 		},
 		"HEAD, the node has just learnt of it": {
 			"the second answer counts", http.MethodHead,
-			script{says(http.StatusNotFound, ""), says(http.StatusOK, ""), says(http.StatusOK, "")}, io.EOF, http.StatusOK, "",
+			script{says(http.StatusNotFound, ""), says(http.StatusOK, ""), says(http.StatusOK, "")},
+			io.EOF, http.StatusOK, "",
 		},
 		"HEAD, the node lags": {
 			"a 404 would mean that the object is not there", http.MethodHead,
-			script{says(http.StatusNotFound, ""), says(http.StatusNotFound, "")}, nil, 0, "SlowDown",
+			script{says(http.StatusNotFound, ""), says(http.StatusNotFound, "")},
+			nil, 0, "SlowDown",
 		},
 		"HEAD, nobody knows the bucket": {
 			"it is gone", http.MethodHead, script{says(http.StatusNotFound, ""), says(http.StatusNotFound, "")}, errGone, http.StatusNotFound, "",

@@ -34,7 +34,7 @@ func Measure(path string) (Space, error) {
 
 // Content is the name that the volume's content was given when Garage was last started on it; empty when it has none.
 func Content(path string) string {
-	name, err := os.ReadFile(filepath.Join(path, names.ContentFile))
+	name, err := os.ReadFile(filepath.Join(path, names.ContentFile)) //nolint:gosec // below the volume that the environment names
 	if err != nil {
 		return "" // a volume of before names were given
 	}

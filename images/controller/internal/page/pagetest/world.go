@@ -30,8 +30,8 @@ func Well() []client.Object {
 	objects = append(objects, platformBuckets()...)
 	objects = append(objects, platformAccess()...)
 	return append(objects,
-		event("1", "SystemBucket", "d8-velero", "backups", "Ready", "The bucket is ready.", corev1.EventTypeNormal, 4*time.Minute),
-		event("2", "Module", "", names.Module, plan.ReasonReady, "StorageReady=True: The store serves all requests.", corev1.EventTypeNormal, 31*time.Minute),
+		event("1", news{"SystemBucket", "d8-velero", "backups", "Ready", "The bucket is ready.", corev1.EventTypeNormal, 4 * time.Minute}),
+		event("2", news{"Module", "", names.Module, plan.ReasonReady, "StorageReady=True: The store serves all requests.", corev1.EventTypeNormal, 31 * time.Minute}),
 	)
 }
 
@@ -48,9 +48,9 @@ func Trouble() []client.Object {
 		broken(bucket("d8-tempo", "traces", 5*gib, 0, 0)),
 	)
 	return append(objects,
-		event("1", "Module", "", names.Module, plan.ReasonDegraded, "StorageReady=True: "+told, corev1.EventTypeNormal, 7*time.Minute),
-		event("2", "SystemBucket", "d8-registry", "images", "QuotaReached", "The quota by space is used up and writes are refused. Raise spec.size or delete objects.", corev1.EventTypeWarning, 22*time.Minute),
-		event("3", "Module", "", names.Module, plan.ReasonGrowing, "CapacityReady=True: Volumes grow to 40Gi.", corev1.EventTypeNormal, 25*time.Minute),
+		event("1", news{"Module", "", names.Module, plan.ReasonDegraded, "StorageReady=True: " + told, corev1.EventTypeNormal, 7 * time.Minute}),
+		event("2", news{"SystemBucket", "d8-registry", "images", "QuotaReached", "The quota by space is used up and writes are refused. Raise spec.size or delete objects.", corev1.EventTypeWarning, 22 * time.Minute}),
+		event("3", news{"Module", "", names.Module, plan.ReasonGrowing, "CapacityReady=True: Volumes grow to 40Gi.", corev1.EventTypeNormal, 25 * time.Minute}),
 	)
 }
 
@@ -86,7 +86,7 @@ func Hostile() []client.Object {
 	sb := broken(bucket("d8-x", "y", gib, 0, 0))
 	sb.Status.Conditions[0].Message = script + `" onmouseover="alert(1)`
 	sb.Status.BucketName = script
-	return append(Well(), sb, event("9", "SystemBucket", "d8-x", "y", script, script, corev1.EventTypeWarning, time.Minute),
+	return append(Well(), sb, event("9", news{"SystemBucket", "d8-x", "y", script, script, corev1.EventTypeWarning, time.Minute}),
 		role("d8-x", "r", "y", names.ReadSubresource),
 		binding("d8-x", "r", rbacv1.Subject{Kind: "User", Name: `javascript:alert(1)` + script}))
 }
@@ -243,9 +243,16 @@ func binding(namespace, role string, subject rbacv1.Subject) *rbacv1.RoleBinding
 	}
 }
 
-func event(id, kind, namespace, name, reason, note, eventType string, ago time.Duration) *corev1.Event {
-	e := &corev1.Event{ObjectMeta: named("default", id), Reason: reason, Message: note, Type: eventType}
-	e.InvolvedObject = corev1.ObjectReference{Kind: kind, Namespace: namespace, Name: name}
-	e.EventTime, e.ReportingController = metav1.NewMicroTime(Now.Add(-ago)), names.Module
+// news is what an event tells.
+type news struct {
+	kind, namespace, name   string
+	reason, note, eventType string
+	ago                     time.Duration
+}
+
+func event(id string, t news) *corev1.Event {
+	e := &corev1.Event{ObjectMeta: named("default", id), Reason: t.reason, Message: t.note, Type: t.eventType}
+	e.InvolvedObject = corev1.ObjectReference{Kind: t.kind, Namespace: t.namespace, Name: t.name}
+	e.EventTime, e.ReportingController = metav1.NewMicroTime(Now.Add(-t.ago)), names.Module
 	return e
 }
