@@ -67,42 +67,60 @@ type Crosswise struct {
 //	                                          nothing can be acknowledged without it at any moment
 //	otherwise                                 HandOver
 func CrossOver(c Crossing) Crosswise {
-	behind := c.pods(func(r Runner) bool { return r.Exists && r.Epoch < c.Epoch })
+	behind := c.pods(c.behind)
 	switch {
 	case len(behind) == 0:
 		return Crosswise{}
 	case c.GivesUp:
 		return c.giveUp()
 	}
-	ahead := c.pods(func(r Runner) bool { return r.Exists && r.Epoch == c.Epoch })
 	missing := c.pods(func(r Runner) bool { return !r.Exists || !r.Runs })
-	if len(ahead) == 0 && len(missing) > 0 {
+	if len(c.pods(c.across)) == 0 && len(missing) > 0 {
 		return Crosswise{Kind: Linger, Message: "All replicas are to be restarted at once with more copies, which waits for " + strings.Join(missing, ", ") + "."}
 	}
 	return Crosswise{Kind: Cross, Pods: behind, Message: "All replicas are restarted at once with more copies."}
 }
 
+// giveUp is the ladder of fewer copies.
 func (c Crossing) giveUp() Crosswise {
-	others := func(r Runner) bool { return !r.Keeps }
-	behind := c.pods(func(r Runner) bool { return others(r) && r.Exists && r.Epoch < c.Epoch })
-	crossed := c.pods(func(r Runner) bool { return others(r) && r.Exists && r.Epoch == c.Epoch })
-	gone := c.pods(func(r Runner) bool { return others(r) && !r.Exists })
-	i := slices.IndexFunc(c.Runners, func(r Runner) bool { return r.Keeps && r.Exists && r.Epoch < c.Epoch })
+	others := c.others()
+	behind, crossed, stopping := others.pods(c.behind), others.pods(c.across), others.pods(c.goesOn)
+	stays := slices.IndexFunc(c.Runners, func(r Runner) bool { return r.Keeps && c.behind(r) })
 	handed := c.Handed == c.Epoch
 	switch {
-	case i < 0:
+	case stays < 0:
 		return c.spoil("the one that stays")
 	case !handed && len(crossed) > 0:
 		return c.spoil(strings.Join(crossed, ", "))
-	case !handed || !c.Begun && len(crossed)+len(gone) == 0:
-		return Crosswise{Kind: HandOver, Message: fmt.Sprintf("Writes wait for a moment until %s has everything that the others have.", c.Runners[i].Pod)}
+	case !handed || !others.underWay():
+		return Crosswise{Kind: HandOver, Message: fmt.Sprintf("Writes wait for a moment until %s has everything that the others have.", c.Runners[stays].Pod)}
 	case len(behind) > 0:
 		return Crosswise{Kind: Cross, Pods: behind, Message: "All replicas are restarted at once with fewer copies."}
+	case len(stopping) > 0:
+		return Crosswise{Kind: Linger, Message: "All replicas are restarted at once with fewer copies; these still stop: " + strings.Join(stopping, ", ") + "."}
 	}
-	if up := c.pods(func(r Runner) bool { return others(r) && r.Up && r.Epoch < c.Epoch }); len(up) > 0 {
-		return Crosswise{Kind: Linger, Message: "All replicas are restarted at once with fewer copies; these still stop: " + strings.Join(up, ", ") + "."}
-	}
-	return Crosswise{Kind: Cross, Pods: []string{c.Runners[i].Pod}, Message: "All replicas are restarted at once with fewer copies."}
+	return Crosswise{Kind: Cross, Pods: []string{c.Runners[stays].Pod}, Message: "All replicas are restarted at once with fewer copies."}
+}
+
+// others is the crossing without the replica that stays.
+func (c Crossing) others() Crossing {
+	c.Runners = slices.DeleteFunc(slices.Clone(c.Runners), func(r Runner) bool { return r.Keeps })
+	return c
+}
+
+// behind tells whether the replica has a Pod of an earlier epoch.
+func (c Crossing) behind(r Runner) bool { return r.Exists && r.Epoch < c.Epoch }
+
+// across tells whether the replica has a Pod of the wanted epoch.
+func (c Crossing) across(r Runner) bool { return r.Exists && r.Epoch == c.Epoch }
+
+// goesOn tells whether the replica may still acknowledge something in an earlier epoch, even on its way out.
+func (c Crossing) goesOn(r Runner) bool { return r.Up && r.Epoch < c.Epoch }
+
+// underWay tells whether a replica was stopped after the hand-over. With none stopped, the hand-over may be of before a
+// crash, and writes have gone on since.
+func (c Crossing) underWay() bool {
+	return c.Begun || slices.ContainsFunc(c.Runners, func(r Runner) bool { return !r.Exists || c.across(r) })
 }
 
 func (c Crossing) spoil(who string) Crosswise {

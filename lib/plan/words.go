@@ -27,11 +27,3 @@ func capital(s string) string {
 
 // lowerFirst continues a sentence with another one.
 func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }
-
-// lower continues one.
-func lower(s string) string {
-	if s == "" {
-		return ""
-	}
-	return strings.ToLower(s[:1]) + s[1:]
-}

@@ -2,7 +2,6 @@ package plane
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -20,12 +19,6 @@ const (
 	prepareContainer = "prepare"
 	epochVariable    = "EPOCH"
 
-	// holdLease is how long gateways hold writes without being told again: longer than a Pod takes to end, so that a
-	// write that waits never reaches a replica that is being given up.
-	holdLease = time.Minute
-	// holdMost is how long clients' writes may wait in all before the hand-over is put off by holdRest.
-	holdMost = 90 * time.Second
-	holdRest = time.Minute
 	// leftFor is how long a replica without a role may get it back: Garage forgets deletions after a day.
 	leftFor = 12 * time.Hour
 )
@@ -137,92 +130,6 @@ func (r *Reconciler) cross(ctx context.Context, f facts, a access) (crossing, er
 	return now, nil
 }
 
-// handOver holds writes until none is on its way and all tables are equal, remembers it, and stops the first replicas.
-func (r *Reconciler) handOver(ctx context.Context, f facts, a access, now crossing) (crossing, error) {
-	now.Handed = 0
-	live := slices.DeleteFunc(slices.Clone(f.Replicas), func(each replica) bool { return !f.isUp(each) || !each.Exists })
-	keeps := slices.ContainsFunc(live, func(each replica) bool { return each.Ordinal == f.Plane.Survivor })
-	if f.Garage == nil || !f.Garage.Health.Available() || !keeps {
-		r.letGo(ctx, f, a)
-		now.Progress = "Before all replicas are restarted with fewer copies, the one that stays and another one must be up: " + absence(f) + "."
-		return now, nil
-	}
-	hold := r.holds[f.Plane.ID]
-	if hold.since.IsZero() {
-		hold.since = time.Now()
-	}
-	if age := time.Since(hold.since); age > holdMost {
-		r.letGo(ctx, f, a)
-		if age < holdMost+holdRest {
-			r.holds[f.Plane.ID] = held{since: hold.since}
-		}
-		now.Progress = "The hand-over to the replica that stays took too long, so writes go on for a while before it is tried again."
-		return now, nil
-	}
-	now.Holding = true
-	doors := r.doors(live, a)
-	if !backend.StillHeld(ctx, doors) {
-		delete(r.proofs, equalProof(f)) // it begins, or a gateway was restarted and let writes in
-	}
-	writing, err := backend.Hold(ctx, doors, holdLease)
-	r.holds[f.Plane.ID] = held{since: hold.since, doors: doors}
-	if err != nil {
-		return now, fmt.Errorf("hold writes: %w", err)
-	}
-	if writing > 0 {
-		delete(r.proofs, equalProof(f)) // what they write is not in it
-		now.Progress = "Writes that are on their way are waited for before all replicas are restarted with fewer copies."
-		return now, nil
-	}
-	some := f
-	some.Replicas = live
-	gate := r.compare(ctx, some, a, equalProof(f))
-	if !gate.Open {
-		now.Progress = fmt.Sprintf("%s So far: %s.", now.Message, gate.Message)
-		return now, nil
-	}
-	if !backend.StillHeld(ctx, doors) {
-		delete(r.proofs, equalProof(f))
-		now.Progress = "Writes got in before all replicas could be restarted with fewer copies; it is tried again."
-		return now, nil
-	}
-	now.Handed = f.Plane.Epoch
-	if err := r.remember(ctx, f.Plane.ID, func(s *plan.PlaneState) { s.Handed = f.Plane.Epoch }); err != nil {
-		now.Handed = 0
-		return now, err
-	}
-	r.begun[f.Plane.ID] = f.Plane.Epoch
-	others := []string{}
-	for _, each := range f.Replicas {
-		if each.Ordinal != f.Plane.Survivor && each.Exists {
-			others = append(others, each.Pod)
-		}
-	}
-	return now, r.restartAll(ctx, f, others)
-}
-
-// held is a hold on writes that was begun.
-type held struct {
-	since time.Time
-	doors []backend.Door
-}
-
-// letGo ends a hold on writes that this controller began. Gateways that do not hear it let go by themselves.
-func (r *Reconciler) letGo(ctx context.Context, f facts, a access) {
-	hold, began := r.holds[f.Plane.ID]
-	if !began {
-		return
-	}
-	delete(r.holds, f.Plane.ID)
-	delete(r.proofs, equalProof(f))
-	if f.Previous.Handed == f.Plane.Epoch && f.anyBehind(f.all()) {
-		return // what waits is refused by the gateways that stop, and must reach no replica of the old epoch
-	}
-	if err := backend.Release(ctx, hold.doors); err != nil {
-		log.FromContext(ctx).Info("a gateway did not hear that writes go on", "plane", f.Plane.ID, "error", err.Error())
-	}
-}
-
 func equalProof(f facts) string { return f.Plane.ID + "/equal" }
 
 func (r *Reconciler) doors(replicas []replica, a access) []backend.Door {
@@ -275,33 +182,53 @@ func (r *Reconciler) restartAll(ctx context.Context, f facts, pods []string) err
 }
 
 // settle is what an epoch in force still needs: clients are let in once no replica answers less than it should, and
-// then it is proven that nothing is missing anywhere.
+// then it is proven that nothing is missing anywhere. In the first epoch the doors were never shut.
 func (r *Reconciler) settle(ctx context.Context, o *outcome, a access) crossing {
 	now := o.Crossing
-	steady := o.Garage != nil && o.Step.Kind == layout.Steady && o.Garage.Layout.Version > 0 && o.KeyKnown
-	first := o.Plane.Epoch == 1
-	if !first && now.Opened < o.Plane.Epoch {
-		now.Shut = true
-		r.expect(ctx, o.facts, a)
-		if !steady {
-			return now
-		}
-		// A single replica was handed everything before.
-		if o.Plane.ReplicationFactor > 1 {
-			if gate := r.compare(ctx, o.facts, a, equalProof(o.facts)); !gate.Open {
-				now.Progress = "Clients wait until all tables are equal: " + gate.Message + "."
+	if o.Plane.Epoch != 1 {
+		if now.Opened < o.Plane.Epoch {
+			if now = r.admit(ctx, o, a); now.Shut {
 				return now
 			}
 		}
-		now.Opened, now.Shut = o.Plane.Epoch, false
-	}
-	if !first {
 		r.open(ctx, o.facts, a)
 	}
-	if !steady || first && !o.Plane.Survey || now.Whole >= o.Plane.Epoch && !o.Plane.Survey {
+	if !o.steady() || !o.wantsProof(now) {
 		return now
 	}
 	return r.survey(ctx, o, a, now)
+}
+
+// admit tells whether clients may be let in, since no replica answers less than it should. Until then they wait at the
+// doors.
+func (r *Reconciler) admit(ctx context.Context, o *outcome, a access) crossing {
+	now := o.Crossing
+	now.Shut = true
+	r.expect(ctx, o.facts, a)
+	if !o.steady() {
+		return now
+	}
+	if o.Plane.ReplicationFactor > 1 { // a single replica was handed everything before
+		if gate := r.compare(ctx, o.facts, a, equalProof(o.facts)); !gate.Open {
+			now.Progress = "Clients wait until all tables are equal: " + gate.Message + "."
+			return now
+		}
+	}
+	now.Opened, now.Shut = o.Plane.Epoch, false
+	return now
+}
+
+// steady tells whether replicas and layout are as they should be and Garage knows the key that gateways use.
+func (o outcome) steady() bool { return o.arranged() && o.KeyKnown }
+
+// arranged tells whether there is a layout and nothing about it is left to do.
+func (o outcome) arranged() bool {
+	return o.Garage != nil && o.Step.Kind == layout.Steady && o.Garage.Layout.Version > 0
+}
+
+// wantsProof tells whether copies are to be proven: whenever the plan asks, and else once in each epoch after the first.
+func (o outcome) wantsProof(now crossing) bool {
+	return o.Plane.Survey || o.Plane.Epoch != 1 && now.Whole < o.Plane.Epoch
 }
 
 // survey proves that every replica with a role holds all copies.

@@ -80,7 +80,7 @@ func (d *doorman) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if d.held {
 		seconds = 60
 	}
-	_ = json.NewEncoder(w).Encode(map[string]any{"open": d.open > 0, "writing": 0, "heldSeconds": seconds})
+	_, _ = fmt.Fprintf(w, `{"open": %t, "writing": 0, "heldSeconds": %d}`, d.open > 0, seconds)
 }
 
 // landing is a small world around the controller: the hooks, Kubernetes and the init steps of Pods, all of one plane.

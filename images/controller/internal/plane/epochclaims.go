@@ -20,13 +20,11 @@ import (
 const mostReplicas = 3
 
 // dropLeft deletes the volumes of replicas that were given up. The proof: the epoch is in force with one copy, and in
-// this very epoch it was seen that the replica that stays lacks nothing; in the first epoch no other ever had a role.
-// The StatefulSet must say by itself that it has no other replica.
+// this very epoch it was seen that the replica that stays lacks nothing. The StatefulSet must say by itself that it has
+// no other replica.
 func (r *Reconciler) dropLeft(ctx context.Context, o outcome) error {
 	p := o.Plane
-	alone := p.Replicas == 1 && p.ReplicationFactor == 1 && p.Frozen == "" && o.Crossing.Kind == layout.Arrived && !o.Crossing.Shut
-	whole := p.Epoch == 1 || o.Previous.Whole >= p.Epoch
-	if !alone || !whole || o.Garage == nil || o.Step.Kind != layout.Steady || o.Garage.Layout.Version == 0 {
+	if !o.alone() || !o.lacksNothing() || !o.arranged() {
 		return nil
 	}
 	var set appsv1.StatefulSet
@@ -34,11 +32,7 @@ func (r *Reconciler) dropLeft(ctx context.Context, o outcome) error {
 	if err := r.Client.Get(ctx, key, &set); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	start := 0
-	if set.Spec.Ordinals != nil {
-		start = int(set.Spec.Ordinals.Start)
-	}
-	if ptr.Deref(set.Spec.Replicas, mostReplicas) != 1 || start != p.Survivor || set.Status.ObservedGeneration != set.Generation {
+	if !hasOnly(set, p.Survivor) {
 		return nil
 	}
 	for ordinal := range mostReplicas {
@@ -50,6 +44,25 @@ func (r *Reconciler) dropLeft(ctx context.Context, o outcome) error {
 		}
 	}
 	return nil
+}
+
+// alone tells whether the plane has one copy and its epoch is in force.
+func (o outcome) alone() bool {
+	single := o.Plane.Replicas == 1 && o.Plane.ReplicationFactor == 1 && o.Plane.Frozen == ""
+	return single && o.Crossing.Kind == layout.Arrived && !o.Crossing.Shut
+}
+
+// lacksNothing tells whether the replica that stays was seen to lack nothing, in this very epoch. In the first epoch no
+// other ever had a role. What this pass has seen counts once it is remembered.
+func (o outcome) lacksNothing() bool { return o.Plane.Epoch == 1 || o.Previous.Whole >= o.Plane.Epoch }
+
+// hasOnly tells whether the StatefulSet has this replica and no other, and has acted on it.
+func hasOnly(set appsv1.StatefulSet, ordinal int) bool {
+	start := 0
+	if set.Spec.Ordinals != nil {
+		start = int(set.Spec.Ordinals.Start)
+	}
+	return ptr.Deref(set.Spec.Replicas, mostReplicas) == 1 && start == ordinal && set.Status.ObservedGeneration == set.Generation
 }
 
 // dropClaim deletes the claim of a replica that has no Pod.
