@@ -73,7 +73,7 @@ type Proof struct {
 	Runs   map[string]string // by node
 	Tables time.Time         // the nodes were asked to compare all tables
 	Synced time.Time         // all tables had been compared; the nodes were asked to look for missing blocks
-	Retry  time.Time         // failed blocks were asked for again
+	Retry  time.Time         // failed blocks were asked for again, after which missing ones have to be looked for once more
 	// Repairs is the newest block repair of each node before ours.
 	Repairs map[string]int
 	// Seen is what was seen at rest since the last of the times above, by node and thing.
@@ -190,6 +190,11 @@ func compare(p Proof, e Evidence) Gate {
 	if missing := unseen(p.Seen, e.Accounts, syncedThings); missing != "" {
 		return Gate{Proof: p, Message: "the replicas compare their tables, still at it: " + missing}
 	}
+	return find(p, e)
+}
+
+// find begins rung 3.
+func find(p Proof, e Evidence) Gate {
 	p.Synced, p.Seen, p.Repairs = e.Now, map[string]bool{}, map[string]int{}
 	for _, a := range e.Accounts {
 		p.Repairs[a.Name] = newestRepair(a).ID
@@ -199,6 +204,12 @@ func compare(p Proof, e Evidence) Gate {
 
 // settled is rungs 3 to 5.
 func settled(p Proof, e Evidence) Gate {
+	if !p.Retry.Before(p.Synced) {
+		// Garage 2.5.0 forgets a block's failures when it is to try again, and does not wake the worker for it
+		// (garage_block, IndexedQueue::clear_backoff): nothing has failed and all are idle while the block is missing.
+		// Whoever looks for missing blocks wakes it.
+		return find(p, e)
+	}
 	for _, a := range e.Accounts {
 		repair := newestRepair(a)
 		if repair.ID <= p.Repairs[a.Name] || repair.State != "done" {
