@@ -177,7 +177,8 @@ func TestDashboardsAskTheChosenSource(t *testing.T) {
 			Name  string `json:"name"`
 			Type  string `json:"type"`
 			Query any    `json:"query"`
-		}) bool {
+		},
+		) bool {
 			return v.Name == "ds_prometheus" && v.Type == "datasource"
 		}), path)
 		data, err := os.ReadFile(path)

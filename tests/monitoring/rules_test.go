@@ -284,7 +284,8 @@ func TestPlannedWorkRaisesNothing(t *testing.T) {
 	present := "1x59 stale _x399 1x49 stale _x9 1x300"
 	planned := story{Name: "planned", Interval: "1m", Series: []series{
 		condition("StorageReady", "Degraded", "True", away), condition("StorageReady", "Ready", "True", present),
-		{`system_s3_replica_up{plane="a",replica="garage-a-0",node="n"}`, up}, {`system_s3_replica_up{plane="a",replica="garage-a-1",node="m"}`, "1x800"},
+		{`system_s3_replica_up{plane="a",replica="garage-a-0",node="n"}`, up},
+		{`system_s3_replica_up{plane="a",replica="garage-a-1",node="m"}`, "1x800"},
 		condition("PlacementReady", "Relocating", "False", fmt.Sprintf("1x%d", hours)),
 		condition("CapacityReady", "Growing", "True", fmt.Sprintf("1x%d", hours)),
 		condition("MigrationReady", "Copying", "False", fmt.Sprintf("1x%d stale", hours/2)),

@@ -52,7 +52,7 @@ func main() {
 	flag.BoolVar(&o.proof, "proof", true, "prove after each scenario that all copies are there; false is for trying scenarios out")
 	flag.BoolVar(&o.list, "list", false, "list the scenarios and end")
 	flag.Usage = func() {
-		fmt.Fprint(os.Stderr, usage) //nolint:errcheck // there is nobody else to tell
+		_, _ = fmt.Fprint(os.Stderr, usage) // there is nobody else to tell
 		flag.PrintDefaults()
 	}
 	flag.Parse()
@@ -72,7 +72,9 @@ func run(ctx context.Context, o options) error {
 	}
 	if o.list {
 		for _, s := range chosen {
-			fmt.Fprintf(os.Stdout, "%-16s %s\n", s.Name, s.About)
+			if _, err := fmt.Fprintf(os.Stdout, "%-16s %s\n", s.Name, s.About); err != nil {
+				return fmt.Errorf("list the scenarios: %w", err)
+			}
 		}
 		return nil
 	}
@@ -81,7 +83,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	if o.seed == 0 {
-		o.seed = uint64(time.Now().UnixNano()) //nolint:gosec // any number
+		o.seed = uint64(time.Now().UnixNano())
 	}
 	t, err := begin(ctx, s, o)
 	if err != nil {

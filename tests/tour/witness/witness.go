@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // Garage is the admin API of a node.
@@ -103,13 +104,12 @@ type version struct {
 
 // newest picks the version that clients see.
 func newest(versions []version) ([]string, error) {
-	var seen *version
-	for i, v := range versions {
-		if !v.Uploading && !v.Aborted && (seen == nil || v.Timestamp > seen.Timestamp) {
-			seen = &versions[i]
-		}
+	done := slices.DeleteFunc(slices.Clone(versions), func(v version) bool { return v.Uploading || v.Aborted })
+	if len(done) == 0 {
+		return nil, errNoObject
 	}
-	if seen == nil || seen.DeleteMarker {
+	seen := slices.MaxFunc(done, func(a, b version) int { return strings.Compare(a.Timestamp, b.Timestamp) })
+	if seen.DeleteMarker {
 		return nil, errNoObject
 	}
 	hashes := make([]string, 0, len(seen.Blocks))
