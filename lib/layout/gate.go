@@ -132,6 +132,12 @@ func Prove(p Proof, e Evidence) Gate {
 	if p.Synced.IsZero() {
 		return compare(p, e)
 	}
+	if !p.Retry.Before(p.Synced) {
+		// Garage 2.5.0 forgets a block's failures when it is to try again, and does not wake the worker for it
+		// (garage_block, IndexedQueue::clear_backoff): nothing has failed and all are idle while the block is missing.
+		// Whoever looks for missing blocks wakes it.
+		return find(p, e)
+	}
 	return settled(p, e)
 }
 
@@ -204,12 +210,6 @@ func find(p Proof, e Evidence) Gate {
 
 // settled is rungs 3 to 5.
 func settled(p Proof, e Evidence) Gate {
-	if !p.Retry.Before(p.Synced) {
-		// Garage 2.5.0 forgets a block's failures when it is to try again, and does not wake the worker for it
-		// (garage_block, IndexedQueue::clear_backoff): nothing has failed and all are idle while the block is missing.
-		// Whoever looks for missing blocks wakes it.
-		return find(p, e)
-	}
 	for _, a := range e.Accounts {
 		repair := newestRepair(a)
 		if repair.ID <= p.Repairs[a.Name] || repair.State != "done" {

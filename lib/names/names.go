@@ -41,7 +41,7 @@ const (
 // RPCTimeoutAnnotation of a Garage Pod is the rpc_timeout_msec that its process runs with.
 const RPCTimeoutAnnotation = "system-s3.deckhouse.io/rpc-timeout-msec"
 
-// ContentFile, in the root of a replica's volume, names the volume's content. An emptied volume gets another name.
+// ContentFile in the root of a replica's volume names the volume's content. An emptied volume gets another name.
 const ContentFile = "content"
 
 // Objects in the module's namespace.
