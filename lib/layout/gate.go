@@ -76,6 +76,8 @@ type Proof struct {
 	Retry  time.Time         // failed blocks were asked for again, after which missing ones have to be looked for once more
 	// Repairs is the newest block repair of each node before ours.
 	Repairs map[string]int
+	Found   time.Time // every node had looked for missing blocks
+	Queued  bool      // what was found waits to be copied, or was
 	// Seen is what was seen at rest since the last of the times above, by node and thing.
 	Seen map[string]bool
 }
@@ -201,7 +203,7 @@ func compare(p Proof, e Evidence) Gate {
 
 // find begins rung 3.
 func find(p Proof, e Evidence) Gate {
-	p.Synced, p.Seen, p.Repairs = e.Now, map[string]bool{}, map[string]int{}
+	p.Synced, p.Seen, p.Repairs, p.Found, p.Queued = e.Now, map[string]bool{}, map[string]int{}, time.Time{}, false
 	for _, a := range e.Accounts {
 		p.Repairs[a.Name] = newestRepair(a).ID
 	}
@@ -219,12 +221,32 @@ func settled(p Proof, e Evidence) Gate {
 			return Gate{Message: a.Name + " could not look through all of its blocks"}
 		}
 	}
-	if e.Now.Sub(p.Synced) < e.Delay+pickUp {
+	if p.Found.IsZero() {
+		p.Found = e.Now
+	}
+	if e.Now.Sub(p.Synced) < e.Delay+pickUp || e.Now.Sub(p.Found) < pickUp {
 		return Gate{Proof: p, Message: "the delay before Garage copies blocks is not over"}
 	}
-	if missing := unseen(p.Seen, e.Accounts, copiedThings); missing != "" {
-		return Gate{Proof: p, Message: "blocks are being copied, still at it: " + missing}
+	if !p.Queued {
+		missing := unseen(p.Seen, e.Accounts, queuedThings)
+		p.Queued = missing == ""
+		return Gate{Proof: p, Message: "blocks are being copied" + atIt(missing)}
 	}
+	if missing := unseen(p.Seen, e.Accounts, copiedThings); missing != "" {
+		return Gate{Proof: p, Message: "blocks are being copied" + atIt(missing)}
+	}
+	return without(p, e)
+}
+
+func atIt(missing string) string {
+	if missing == "" {
+		return ""
+	}
+	return ", still at it: " + missing
+}
+
+// without opens the gate when no block has failed.
+func without(p Proof, e Evidence) Gate {
 	for _, a := range e.Accounts {
 		if e.failed(a) == 0 {
 			continue
@@ -269,23 +291,31 @@ func syncedThings(a Account) []thing {
 	return things
 }
 
+// queuedThings is a node's worker that puts blocks into the queue two seconds after they were found. While clients write
+// it always holds some, but it rests only while none of them is older (garage_block 2.5.0, DeferredWorker::work).
+func queuedThings(a Account) []thing {
+	deferred := thing{name: deferredWorker}
+	for _, w := range a.Workers {
+		if w.Name == deferredWorker {
+			deferred.atRest = w.State == idle
+		}
+	}
+	return []thing{deferred}
+}
+
 // copiedThings are a node's workers that copy blocks. An idle one has nothing that is due: what else is in its queue
 // are deletions of the future.
 func copiedThings(a Account) []thing {
 	var things []thing
-	deferred := thing{name: deferredWorker}
 	for _, w := range a.Workers {
-		switch {
-		case w.Name == deferredWorker:
-			deferred.atRest = w.State == idle && w.Queue == 0
-		case strings.HasPrefix(w.Name, resyncPrefix) && !w.Disabled:
+		if strings.HasPrefix(w.Name, resyncPrefix) && !w.Disabled {
 			things = append(things, thing{w.Name, w.State == idle})
 		}
 	}
 	if len(things) == 0 {
 		things = []thing{{resyncPrefix, false}}
 	}
-	return append(things, deferred)
+	return things
 }
 
 // unseen adds to seen what is at rest now and names the first thing that never was; empty when all were.

@@ -85,6 +85,9 @@ func (p *proving) repairsEnd() *proving {
 // compared goes up to where the nodes were asked to look for missing blocks.
 func (p *proving) compared() *proving { return p.look().after(6 * time.Second) }
 
+// found goes from the end of the search for missing blocks to where it counts who copies.
+func (p *proving) found() *proving { return p.look().after(delay + 10*time.Second).after(time.Second) }
+
 // nearly goes up to right before the end of the delay.
 func (p *proving) nearly() *proving {
 	return p.compared().repairsEnd().after(delay)
@@ -112,7 +115,8 @@ func TestTheGateOpens(t *testing.T) {
 	p.after(5*time.Second).wants(layout.FindBlocks, "look for blocks")
 	p.after(time.Second).wants(layout.NoRequest, "a looks for blocks")
 	p.repairsEnd().after(time.Second).wants(layout.NoRequest, "delay")
-	p.after(delay + 5*time.Second).opens()
+	p.after(delay+5*time.Second).wants(layout.NoRequest, "being copied")
+	p.after(time.Second).opens()
 }
 
 func TestTheGateIsNotFooled(t *testing.T) {
@@ -220,26 +224,30 @@ func TestTheGateIsNotFooled(t *testing.T) {
 			"Garage 2.5.0 copies a block only 2 x rpc_timeout after it learnt of it", func(p *proving) { p.nearly() }, "the delay",
 		},
 		"blocks are deferred": {
-			"the queue was seen at 0 on one node and filled from the deferred worker later",
+			"what was found is not in the queue yet, and those who copy rest",
 			func(p *proving) {
-				p.worker("c", "Block resync queue deferred worker", func(w *layout.Worker) { w.Queue = 9 }).nearly().after(time.Hour)
+				p.worker("c", "Block resync queue deferred worker", busy).nearly().after(time.Hour).after(time.Second)
 			},
 			"still at it: Block resync queue deferred worker of c",
 		},
 		"blocks are copied": {
-			"some are missing", func(p *proving) { p.worker("c", "Block resync worker #1", busy).nearly().after(time.Hour) },
+			"some are missing", func(p *proving) {
+				p.worker("c", "Block resync worker #1", busy).nearly().after(time.Hour).after(time.Second)
+			},
 			"still at it: Block resync worker #1 of c",
 		},
 		"no worker copies blocks": {
 			"nothing would be copied",
 			func(p *proving) {
-				p.worker("c", "Block resync worker #1", func(w *layout.Worker) { w.Disabled = true }).nearly().after(time.Hour)
+				p.worker("c", "Block resync worker #1", func(w *layout.Worker) { w.Disabled = true }).nearly().after(time.Hour).after(time.Second)
 			},
 			"still at it: Block resync worker of c",
 		},
 		"blocks failed": {
 			"they are missing and wait up to an hour",
-			func(p *proving) { p.on("b", func(a *layout.Account) { a.FailedBlocks = 1 }).nearly().after(time.Hour) },
+			func(p *proving) {
+				p.on("b", func(a *layout.Account) { a.FailedBlocks = 1 }).nearly().after(time.Hour).after(time.Second)
+			},
 			"b has blocks that could not be copied",
 		},
 		"the clock was put back": {
@@ -268,7 +276,9 @@ func TestTheGateOpensUnderLoad(t *testing.T) {
 		on("a", func(a *layout.Account) { a.Tables[0].InsertQueue = 1 }).after(time.Second)
 	p.wants(layout.FindBlocks, "begin to look")
 
-	p.repairsEnd().worker("a", "Block resync worker #1", busy).after(delay + 10*time.Second)
+	// It is never empty either, and rests while nothing in it is older than two seconds.
+	p.worker("a", "Block resync queue deferred worker", func(w *layout.Worker) { w.Queue = 9 })
+	p.repairsEnd().worker("a", "Block resync worker #1", busy).found()
 	p.wants(layout.NoRequest, "Block resync worker #1 of a")
 	p.worker("a", "Block resync worker #1", rests).worker("b", "Block resync worker #1", busy).after(time.Second)
 	p.opens()
@@ -284,15 +294,23 @@ func TestTheGateStartsOverAfterAFailedComparison(t *testing.T) {
 }
 
 func TestFailedBlocksAreTriedAgainAndLookedFor(t *testing.T) {
-	p := prove(t).on("b", func(a *layout.Account) { a.FailedBlocks = 2 }).nearly()
-	p.after(6*time.Second).wants(layout.RetryFailed, "b has blocks")
+	p := prove(t).on("b", func(a *layout.Account) { a.FailedBlocks = 2 }).compared().repairsEnd()
+	p.found().wants(layout.RetryFailed, "b has blocks")
 	// Garage has forgotten the failures and not begun to copy: its workers rest, no block has failed, one is missing.
 	p.on("b", func(a *layout.Account) { a.FailedBlocks = 0 })
 	p.after(time.Second).wants(layout.FindBlocks, "begin to look")
 	p.on("b", func(a *layout.Account) { a.FailedBlocks = 2 }).repairsEnd()
-	p.after(delay+10*time.Second).wants(layout.RetryFailed, "b has blocks")
+	p.found().wants(layout.RetryFailed, "b has blocks")
 	p.after(time.Second).wants(layout.FindBlocks, "begin to look")
-	p.on("b", func(a *layout.Account) { a.FailedBlocks = 0 }).repairsEnd().after(delay + 10*time.Second).opens()
+	p.on("b", func(a *layout.Account) { a.FailedBlocks = 0 }).repairsEnd().found().opens()
+}
+
+func TestWhoCopiesCountsOnlyOnceAllIsQueued(t *testing.T) {
+	p := prove(t).worker("c", "Block resync queue deferred worker", busy).nearly().after(time.Minute)
+	p.wants(layout.NoRequest, "deferred worker of c") // the worker that copies rests meanwhile, and is woken by what comes
+	p.worker("c", "Block resync queue deferred worker", rests).worker("c", "Block resync worker #1", busy).after(time.Second)
+	p.after(time.Second).wants(layout.NoRequest, "Block resync worker #1 of c")
+	p.worker("c", "Block resync worker #1", rests).after(time.Second).opens()
 }
 
 func TestProveLeavesThePreviousProofAlone(t *testing.T) {

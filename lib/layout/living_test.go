@@ -24,7 +24,7 @@ func proveLiving(t *testing.T) *proving {
 }
 
 func TestTheGateOfTheLiving(t *testing.T) {
-	proveLiving(t).nearly().after(10 * time.Second).opens()
+	proveLiving(t).nearly().after(10 * time.Second).after(time.Second).opens()
 	cases := map[string]struct {
 		reason string
 		story  func(p *proving)
@@ -49,20 +49,20 @@ func TestTheGateOfTheLiving(t *testing.T) {
 		"a block is lacked": {
 			"only the absent one may have it", func(p *proving) { p.on("a", func(a *layout.Account) { a.FailedBlocks, a.LackedBlocks = 1, 1 }) }, "could not be copied",
 		},
-		"one restarts": {"its queues know nothing", func(p *proving) { p.on("a", func(a *layout.Account) { a.Run = "run-2" }) }, "begin to compare"},
+		"one restarts": {"its queues know nothing", func(p *proving) { p.on("a", func(a *layout.Account) { a.Run = "run-2" }) }, "compare their tables"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			p := proveLiving(t).nearly()
 			c.story(p)
-			p.after(10 * time.Second)
+			p.after(10 * time.Second).after(time.Second)
 			assert.False(t, p.gate.Open, c.reason)
 			assert.Contains(t, p.gate.Message, c.want, c.reason)
 		})
 	}
 	p := proveLiving(t).nearly()
 	p.on("a", func(a *layout.Account) { a.FailedBlocks = 7 })
-	p.after(10 * time.Second)
+	p.after(10 * time.Second).after(time.Second)
 	require.True(t, p.gate.Open, "deletions fail as long as the third one is away: %s", p.gate.Message)
 
 	p = prove(t).nearly()

@@ -47,7 +47,9 @@ func (l *Load) Check(ctx context.Context) ([]Finding, error) {
 	return l.takeFindings(), nil
 }
 
-// listAll lists until the listing is right: nobody writes any more, so no replica lags behind for long.
+// listAll lists until the listing is right. Nobody writes any more, so few replicas lag behind for long; one that was
+// away may go on showing what is gone until Garage compares its tables, every ten minutes. What is listed and cannot be
+// read, as readBack has found, is counted; an object that is not listed is lost.
 func (l *Load) listAll(ctx context.Context, deadline time.Time) error {
 	var (
 		listed     map[string]bool
@@ -64,7 +66,13 @@ func (l *Load) listAll(ctx context.Context, deadline time.Time) error {
 		return nil
 	})
 	for _, f := range deviations {
-		l.tell(f)
+		if f.Kind != Resurrected {
+			l.tell(f)
+			continue
+		}
+		l.mu.Lock()
+		l.phase.Stale++
+		l.mu.Unlock()
 	}
 	if errors.Is(err, errStale) {
 		return nil
