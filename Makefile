@@ -39,7 +39,7 @@ down: $(SANDBOX) ## take the sandbox away
 	@$(SANDBOX) down
 
 unit: tools ## unit, schema, template and contract tests
-	@for m in $(UNITS); do echo "== go test $$m"; (cd $$m && go test -count=1 -timeout 15m -parallel 8 ./...); done # most wait for Garage
+	@for m in $(UNITS); do echo "== go test $$m"; (cd $$m && go test -count=1 -timeout 15m -parallel 4 ./...); done # most wait for Garage
 
 e2e: tools ## end-to-end tests on the sandbox, brought up if it is not
 	@$(SANDBOX) up --masters $(MASTERS) --key-lifetime 30s # an expiry is waited for, not believed

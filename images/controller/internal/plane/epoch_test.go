@@ -268,9 +268,12 @@ func (l *landing) round() plan.Plan {
 	return p
 }
 
+// roundInterval leaves Garage time for something else: a round costs it some 150 ms of CPU.
+const roundInterval = 500 * time.Millisecond
+
 func (l *landing) settle(what string, done func(plan.Plan) bool) {
 	l.t.Helper()
-	deadline := time.Now().Add(4 * time.Minute)
+	deadline := time.Now().Add(8 * time.Minute)
 	for {
 		p := l.round()
 		if done(p) {
@@ -279,7 +282,7 @@ func (l *landing) settle(what string, done func(plan.Plan) bool) {
 		if time.Now().After(deadline) {
 			require.FailNow(l.t, "it does not come to an end", "%s: %s; %s", what, l.message(), p.Migration.Message)
 		}
-		wait := time.NewTimer(100 * time.Millisecond)
+		wait := time.NewTimer(roundInterval)
 		<-wait.C
 	}
 }

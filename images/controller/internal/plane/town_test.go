@@ -209,7 +209,7 @@ func (w *town) lacks(ordinal int, blocks map[string]bool) int {
 // passUntil makes passes until something is so.
 func (w *town) passUntil(what string, done func() bool) {
 	w.t.Helper()
-	deadline := time.Now().Add(4 * time.Minute)
+	deadline := time.Now().Add(8 * time.Minute)
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	for w.pass(); !done(); w.pass() {
