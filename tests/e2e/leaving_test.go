@@ -73,7 +73,7 @@ type leaving struct {
 	kept    map[string]string // what must never change, by name
 	lost    bool              // an earlier run has deleted the store of this very SystemBucket
 	after   func(*testing.T)  // what a moment has to check after the return
-	renewed string            // what a growth makes anew, by name: the one thing of kept that may change
+	renewed string            // what a growth or an update makes anew, by name: the one thing of kept that may change
 	orphans map[string]string // ids in Garage of buckets whose SystemBuckets were deleted while nobody looked, by name
 }
 
