@@ -116,6 +116,7 @@ func (r *Reconciler) pass(ctx context.Context, p plan.Plane, previous plan.Plane
 	if err := r.turn(ctx, &o, a); err != nil {
 		o.Rolling = fmt.Sprintf("Replicas can be neither restarted nor moved: %v.", err)
 	}
+	r.welcome(ctx, o, a)
 	if !o.usable() || o.Crossing.Shut || o.Crossing.Holding {
 		return o, nil
 	}

@@ -198,6 +198,23 @@ func TestADiskThatIsReplaced(t *testing.T) {
 	assert.False(t, w.claimGoes(1))
 }
 
+// TestWhatWasDeletedMeanwhile: a replica that was away does not know of deletions, and is asked for listings, too.
+func TestWhatWasDeletedMeanwhile(t *testing.T) {
+	t.Parallel()
+	w := newTown(t)
+	w.write(0, 20)
+	w.until("Ready")
+	w.passUntil("all replicas to be proven", w.proven)
+	w.cluster.Nodes[2].Kill()
+	w.empty(0)
+	w.cluster.Nodes[2].Start(t)
+	w.replace(w.pod(2, "node-2"))
+	w.until("Ready")
+	// Garage itself compares every ten minutes.
+	require.Eventually(t, func() bool { return len(w.list(2)) == 0 }, 90*time.Second, 500*time.Millisecond)
+	assert.Empty(t, w.list(0))
+}
+
 func TestReasonsAreThePlanners(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, plan.ReasonRelocating, layout.ReasonRelocating)

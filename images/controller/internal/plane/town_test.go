@@ -184,6 +184,29 @@ func (w *town) write(through, count int) {
 	}
 }
 
+// list is the keys of all objects, by way of a replica.
+func (w *town) list(through int) []string {
+	w.t.Helper()
+	s3c := backend.S3(w.cluster.Nodes[through].S3URL(), w.cluster.KeyID, w.cluster.KeySecret, http.DefaultClient)
+	listed, err := s3c.ListObjectsV2(w.t.Context(), &s3.ListObjectsV2Input{Bucket: aws.String("bucket")})
+	require.NoError(w.t, err)
+	var keys []string
+	for _, each := range listed.Contents {
+		keys = append(keys, aws.ToString(each.Key))
+	}
+	return keys
+}
+
+// empty deletes all objects, by way of a replica.
+func (w *town) empty(through int) {
+	w.t.Helper()
+	s3c := backend.S3(w.cluster.Nodes[through].S3URL(), w.cluster.KeyID, w.cluster.KeySecret, http.DefaultClient)
+	for _, key := range w.list(through) {
+		_, err := s3c.DeleteObject(w.t.Context(), &s3.DeleteObjectInput{Bucket: aws.String("bucket"), Key: aws.String(key)})
+		require.NoError(w.t, err)
+	}
+}
+
 // everything is all blocks on any disk.
 func (w *town) everything() map[string]bool {
 	all := map[string]bool{}
