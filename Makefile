@@ -105,4 +105,4 @@ check-generate: generate
 
 test: check-generate unit lint ## everything that must pass before a landing
 	@$(SANDBOX) down
-	@trap '$(SANDBOX) down' EXIT; $(MAKE) demo && $(MAKE) clients CLIENTS=-fast && $(MAKE) e2e
+	@trap '$(SANDBOX) down' EXIT; $(MAKE) dashboards && $(MAKE) clients CLIENTS=-fast && $(MAKE) e2e

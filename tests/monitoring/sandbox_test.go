@@ -36,6 +36,14 @@ kind: ServiceAccount
 metadata: {name: prometheus, namespace: d8-monitoring}
 `
 
+// limited is a bucket with every limit there is; the demo's has none by the number of objects.
+const limited = `
+apiVersion: storage.deckhouse.io/v1alpha1
+kind: SystemBucket
+metadata: {name: limited, namespace: d8-demo}
+spec: {size: 1Gi, maxObjects: 100}
+`
+
 func kubectl(t *testing.T, input string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), root+"/bin/sandbox", append([]string{"kubectl"}, args...)...)
@@ -181,6 +189,8 @@ func status(t *testing.T, c *http.Client, address, token string) int {
 // The dashboards against a real Prometheus that scrapes a real store, on which the demo has run.
 func TestEveryQueryOfTheDashboardsReturnsData(t *testing.T) {
 	kubectl(t, scraper, "apply", "-f", "-")
+	kubectl(t, limited, "apply", "-f", "-")
+	kubectl(t, "", "-n", "d8-demo", "wait", "sb/limited", "--for=condition=Ready", "--timeout=2m")
 	token := kubectl(t, "", "-n", "d8-monitoring", "create", "token", "prometheus")
 	stranger := kubectl(t, "", "-n", "d8-monitoring", "create", "token", "default")
 	ca := secret(t, "tls", "ca.crt")
