@@ -126,6 +126,11 @@ func (c *conn) receive(r *http.Request, timeout time.Duration) (*http.Response, 
 			return nil, fmt.Errorf("read the answer: %w", err)
 		}
 		if response.StatusCode >= http.StatusOK {
+			// Garage sends the head first and, as it leaves Nagle's algorithm on, the data only when the head has been
+			// acknowledged.
+			if c.reader.Buffered() == 0 && response.ContentLength != 0 && r.Method != http.MethodHead {
+				c.Acknowledge()
+			}
 			return response, c.bound(c.SetReadDeadline, time.Time{})
 		}
 	}
