@@ -128,7 +128,9 @@ func moduleFolder(t *testing.T, module string) string {
 	command.Stderr = &stderr
 	output, err := command.Output()
 	require.NoError(t, err, "%s %s", output, stderr.String())
-	var found struct{ Dir string }
+	var found struct {
+		Dir string `json:"Dir"`
+	}
 	require.NoError(t, json.Unmarshal(output, &found))
 	return found.Dir
 }
