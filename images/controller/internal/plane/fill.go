@@ -20,7 +20,7 @@ type memory struct {
 	begun    map[string]beginning // of filling, by Pod
 	tuned    map[string]tuned     // by Pod
 	ends     map[string]end       // of Garage processes, by Pod
-	company  map[string]string    // processes of Garage that have compared their tables, by Pod
+	compared map[string]string    // processes of Garage that have compared their tables, by Pod
 }
 
 // content of the volume of one and the same Pod, whose init container named it, so that it stays while the Pod lives.
@@ -43,7 +43,7 @@ type tuned struct {
 }
 
 func newMemory() memory {
-	return memory{contents: map[string]content{}, begun: map[string]beginning{}, tuned: map[string]tuned{}, ends: map[string]end{}, company: map[string]string{}}
+	return memory{contents: map[string]content{}, begun: map[string]beginning{}, tuned: map[string]tuned{}, ends: map[string]end{}, compared: map[string]string{}}
 }
 
 // recall adds the contents of volumes whose gateways did not answer this time.

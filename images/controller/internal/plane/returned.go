@@ -17,18 +17,7 @@ func (r *Reconciler) welcome(ctx context.Context, o outcome, a access) {
 	if o.Plane.ReplicationFactor == 1 || o.Crossing.Kind != layout.Arrived {
 		return // there is nothing to compare with, or the change of the epoch does it
 	}
-	var nodes []backend.Node
-	var returned []string
-	for _, each := range o.Replicas {
-		if !o.isUp(each) || each.Run == "" {
-			delete(r.memory.company, each.Pod)
-			continue
-		}
-		nodes = append(nodes, backend.Node{Name: each.Pod, Run: each.Run, Admin: r.admin(each, a)})
-		if r.memory.company[each.Pod] != each.Run {
-			returned = append(returned, each.Pod)
-		}
-	}
+	nodes, returned := r.company(o, a)
 	if len(returned) == 0 || len(nodes) < 2 {
 		return
 	}
@@ -37,6 +26,21 @@ func (r *Reconciler) welcome(ctx context.Context, o outcome, a access) {
 		return // the next pass asks again
 	}
 	for _, node := range nodes {
-		r.memory.company[node.Name] = node.Run
+		r.memory.compared[node.Name] = node.Run
 	}
+}
+
+// company is the replicas that are up, and those of them that have not compared their tables since they came.
+func (r *Reconciler) company(o outcome, a access) (nodes []backend.Node, returned []string) {
+	for _, each := range o.Replicas {
+		if !o.isUp(each) || each.Run == "" {
+			delete(r.memory.compared, each.Pod)
+			continue
+		}
+		nodes = append(nodes, backend.Node{Name: each.Pod, Run: each.Run, Admin: r.admin(each, a)})
+		if r.memory.compared[each.Pod] != each.Run {
+			returned = append(returned, each.Pod)
+		}
+	}
+	return nodes, returned
 }

@@ -126,13 +126,17 @@ func (c *conn) receive(r *http.Request, timeout time.Duration) (*http.Response, 
 			return nil, fmt.Errorf("read the answer: %w", err)
 		}
 		if response.StatusCode >= http.StatusOK {
-			// Garage sends the head first and, as it leaves Nagle's algorithm on, the data only when the head has been
-			// acknowledged.
-			if c.reader.Buffered() == 0 && response.ContentLength != 0 && r.Method != http.MethodHead {
-				c.Acknowledge()
-			}
+			c.hurry(r, response)
 			return response, c.bound(c.SetReadDeadline, time.Time{})
 		}
+	}
+}
+
+// hurry makes Garage send the data that follows the head: it sends the head first and, as it leaves Nagle's algorithm on,
+// the data only when the head has been acknowledged.
+func (c *conn) hurry(r *http.Request, response *http.Response) {
+	if c.reader.Buffered() == 0 && response.ContentLength != 0 && r.Method != http.MethodHead {
+		c.Acknowledge()
 	}
 }
 
