@@ -97,3 +97,18 @@ func TestAWrongTableIsRefused(t *testing.T) {
 		require.ErrorIs(t, err, errTable, name)
 	}
 }
+
+// A test that passes by chance is wrong neither when it does nor when it does not, and hides no other failure.
+func TestWhatPassesByChance(t *testing.T) {
+	table, err := Parse("luck\torder\tin any order\tby chance\n", "List\tluck\n")
+	require.NoError(t, err)
+	for said, wrong := range map[error][]string{
+		nil:                         nil,
+		errors.New("another order"): nil,
+		errors.New("500"):           {`List: failed, but not for the reason "luck": 500`},
+	} {
+		require.Equal(t, wrong, table.Judge(map[string]error{"List": said}, []string{"List"}, true).Wrong)
+	}
+	_, err = Parse("luck\torder\tin any order\tsometimes\n", "List\tluck\n")
+	require.ErrorIs(t, err, errTable)
+}
