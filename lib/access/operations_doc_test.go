@@ -132,6 +132,9 @@ obey. In particular:
 
 Every error carries ` + "`x-amz-request-id`" + `; the line about it in the log of container ` + "`gateway`" + ` carries the same as ` + "`requestID`" + `
 (404, 412 and 416, which clients ask for all day, have their line at level ` + "`debug`" + ` only).
+
+With three replicas a listing may for a moment still show what was deleted right before: a deletion is answered when two of
+them have it. GET and HEAD do not find it any more.
 `
 
 const operationsFrontRussian = `---
@@ -165,4 +168,7 @@ Garage не последует. В частности:
 
 В каждой ошибке есть ` + "`x-amz-request-id`" + `; строка о ней в журнале контейнера ` + "`gateway`" + ` несёт то же значение в поле ` + "`requestID`" + `
 (404, 412 и 416, обычные ответы при работе клиентов, попадают в журнал только на уровне ` + "`debug`" + `).
+
+При трёх репликах список может ещё мгновение показывать то, что удалено прямо перед ним: на удаление отвечают, когда оно есть
+на двух из них. GET и HEAD объект уже не находят.
 `

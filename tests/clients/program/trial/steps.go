@@ -16,6 +16,9 @@ const (
 	rangeOffset = 100
 	rangeLength = 200
 	pause       = 500 * time.Millisecond
+
+	listingPatience = 10 * time.Second
+	listingTick     = 100 * time.Millisecond
 )
 
 var errDifferent = errors.New("what was read is not what was stored")
@@ -117,10 +120,31 @@ func (t *tester) deleted(ctx context.Context) error {
 	if err := t.Delete(ctx, t.key("many/")); err != nil {
 		return err
 	}
-	if err := t.count(ctx, t.key("many/"), 0); err != nil {
+	if err := t.emptied(ctx, t.key("many/")); err != nil {
 		return fmt.Errorf("after: %w", err)
 	}
 	return nil
+}
+
+// emptied waits until nothing is listed: two replicas of three have deleted what is answered for, and a listing may for
+// a moment show what the third has not.
+func (t *tester) emptied(ctx context.Context, prefix string) error {
+	patience := time.After(listingPatience)
+	ticker := time.NewTicker(listingTick)
+	defer ticker.Stop()
+	for {
+		err := t.count(ctx, prefix, 0)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-patience:
+			return err
+		case <-ticker.C:
+		}
+	}
 }
 
 func (t *tester) signedGet(ctx context.Context) error {
