@@ -24,7 +24,6 @@ type door struct {
 	http   *http.Client
 	ledger *ledger
 	hosts  map[string]string // host -> address, or only its IP
-	region string
 }
 
 func (s *story) door(t *testing.T) door {
@@ -36,7 +35,7 @@ func (s *story) door(t *testing.T) door {
 
 func (s *story) doorTo(pool *x509.CertPool, hosts map[string]string) door {
 	client := way.Way{Hosts: hosts, CA: pool}.Client()
-	return door{ledger: s.ledger, hosts: hosts, region: cmp.Or(s.region, names.Region), http: client}
+	return door{ledger: s.ledger, hosts: hosts, http: client}
 }
 
 // token is a new token of a ServiceAccount, not bound to a Pod.
@@ -74,7 +73,7 @@ func (d door) provider(role string, tokens stscreds.IdentityTokenRetriever) aws.
 // providerAt asks the STS endpoint at the address.
 func (d door) providerAt(url, role string, tokens stscreds.IdentityTokenRetriever) aws.CredentialsProvider {
 	client := sts.New(sts.Options{
-		BaseEndpoint: aws.String(url), Region: d.region, HTTPClient: d.http, RetryMaxAttempts: 1,
+		BaseEndpoint: aws.String(url), Region: names.Region, HTTPClient: d.http, RetryMaxAttempts: 1,
 	})
 	inner := stscreds.NewWebIdentityRoleProvider(client, role, tokens)
 	return aws.CredentialsProviderFunc(func(ctx context.Context) (aws.Credentials, error) {
@@ -95,7 +94,7 @@ func (d door) of(account, bucket, suffix string) aws.CredentialsProvider {
 // s3 is a client in the SDK's default style: the bucket is part of the host. It never repeats a request by itself.
 func (d door) s3(provider aws.CredentialsProvider) *s3.Client {
 	return s3.New(s3.Options{
-		BaseEndpoint: aws.String(names.S3URL), Region: d.region, HTTPClient: d.http, Credentials: provider,
+		BaseEndpoint: aws.String(names.S3URL), Region: names.Region, HTTPClient: d.http, Credentials: provider,
 		Retryer: aws.NopRetryer{},
 	})
 }

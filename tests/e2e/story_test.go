@@ -60,7 +60,6 @@ func TestStory(t *testing.T) {
 type story struct {
 	ledger *ledger
 	images images
-	region string // of the signatures; empty is the one that consumers are told
 }
 
 // images of the consumers, pushed once.
