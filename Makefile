@@ -72,9 +72,11 @@ clients: tools ## the client matrix on the sandbox, brought up if it is not
 	@$(SANDBOX) up --masters $(MASTERS) --key-lifetime 30s
 	@cd tests/clients && go run . $(CLIENTS)
 
-bench: tools ## what access costs, side by side with nginx, MinIO and bare Garage; needs a machine at rest
+bench: tools ## what access costs, side by side with nginx, MinIO, bare Garage and rclone; needs a machine at rest
 	@go test -run '^$$' -bench 'Admission|SignedChunks' ./images/gateway/internal/s3 ./lib/sigv4
 	@cd tests/bench && go test -count=1 -timeout 60m -v ./...
+	@cd tests/clients/thirdparty/rclone && go build -o ../../../../bin/rclone .
+	@RCLONE=$(CURDIR)/bin/rclone go test -run '^$$' -bench Move -benchtime 1x -timeout 2h ./images/controller/internal/mover
 
 suite: tools ## a peer's S3 suite on the sandbox, brought up if it is not
 	@$(SANDBOX) up --masters $(MASTERS)

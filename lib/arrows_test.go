@@ -17,12 +17,13 @@ const module = "github.com/deckhouse/system-s3/"
 
 // pure packages decide; they may import only what cannot read the world.
 var pure = map[string][]string{
-	"lib/plan":    {},
-	"lib/layout":  {},
-	"lib/access":  {"lib/names"},
-	"lib/names":   {},
-	"lib/metrics": {},
-	"lib/version": {},
+	"lib/plan":      {},
+	"lib/layout":    {},
+	"lib/migration": {"lib/plan"},
+	"lib/access":    {"lib/names"},
+	"lib/names":     {},
+	"lib/metrics":   {},
+	"lib/version":   {},
 
 	"images/controller/internal/status": {"lib/names", "lib/plan"},
 }
@@ -38,7 +39,7 @@ var arrows = map[string][]string{
 	"lib/sts":           {"lib/access", "lib/names"},
 	"lib/sigv4":         {"lib/access", "lib/names"},
 	"hooks":             {"lib/plan", "lib/names", "lib/access", "lib/api", "lib/version"},
-	"images/controller": {"images/controller/internal/status", "lib/access", "lib/api", "lib/garage", "lib/kube", "lib/layout", "lib/metrics", "lib/names", "lib/plan", "lib/sts", "lib/version"},
+	"images/controller": {"images/controller/internal/status", "lib/access", "lib/api", "lib/garage", "lib/kube", "lib/layout", "lib/metrics", "lib/migration", "lib/names", "lib/plan", "lib/sts", "lib/version"},
 	"tests/docs":        {},
 	"images/gateway":    {"lib/access", "lib/garage", "lib/metrics", "lib/names", "lib/sigv4", "lib/version"},
 }

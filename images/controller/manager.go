@@ -28,6 +28,7 @@ import (
 	"github.com/deckhouse/system-s3/images/controller/internal/endpoint"
 	"github.com/deckhouse/system-s3/images/controller/internal/leave"
 	"github.com/deckhouse/system-s3/images/controller/internal/metrics"
+	"github.com/deckhouse/system-s3/images/controller/internal/migration"
 	"github.com/deckhouse/system-s3/images/controller/internal/module"
 	"github.com/deckhouse/system-s3/images/controller/internal/page"
 	"github.com/deckhouse/system-s3/images/controller/internal/plane"
@@ -99,7 +100,8 @@ func cacheOptions() cache.Options {
 func setupControllers(mgr manager.Manager, conditions *metrics.Conditions) error {
 	board := backend.NewBoard()
 	conditions.Next = module.Conditions{Client: mgr.GetClient(), Events: mgr.GetEventRecorder(names.Module), Now: time.Now}
-	planes := plane.New(mgr.GetClient(), &backend.Gateways{}, conditions, board)
+	gateways := &backend.Gateways{}
+	planes := plane.New(mgr.GetClient(), gateways, conditions, board)
 	typed, err := kubernetes.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return fmt.Errorf("make the client for logs: %w", err)
@@ -110,6 +112,10 @@ func setupControllers(mgr manager.Manager, conditions *metrics.Conditions) error
 	}
 	if err := bucket.Setup(mgr, board); err != nil {
 		return err
+	}
+	conductor := &migration.Conductor{Client: mgr.GetClient(), Fresh: mgr.GetAPIReader(), Gateways: gateways, Board: board}
+	if err := mgr.Add(conductor); err != nil {
+		return fmt.Errorf("add what moves the store: %w", err)
 	}
 	if err := mgr.Add(&leave.ComeBack{Reader: mgr.GetAPIReader(), Writer: mgr.GetClient()}); err != nil {
 		return fmt.Errorf("add what puts back what leaving took: %w", err)

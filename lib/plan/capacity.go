@@ -65,11 +65,11 @@ func judge(c Claim, s sizes, growable bool) state {
 	}
 }
 
-// list tells of each claim.
-func list(claims []Claim, separator string, tell func(Claim) string) string {
-	told := make([]string, 0, len(claims))
-	for _, c := range claims {
-		told = append(told, tell(c))
+// list tells of each thing.
+func list[T any](things []T, separator string, tell func(T) string) string {
+	told := make([]string, 0, len(things))
+	for _, thing := range things {
+		told = append(told, tell(thing))
 	}
 	return strings.Join(told, separator)
 }

@@ -64,7 +64,7 @@ func defaultClass(classes []StorageClass) (StorageClass, bool) {
 	}), true
 }
 
-// keptClass keeps the class of an existing plane and says so when another one is wanted.
+// keptClass keeps the class of an existing plane, and says so when the one that is wanted cannot be had.
 func keptClass(c Cluster, o ObservedPlane, s Settings) kept {
 	want := wantedClass(c, s)
 	if want.name == o.StorageClass && want.problem == "" {
@@ -76,13 +76,8 @@ func keptClass(c Cluster, o ObservedPlane, s Settings) kept {
 	} else {
 		k.why += " It does not exist any more: volumes that are there go on, new ones cannot be made."
 	}
-	switch {
-	case want.name == "" || want.name == o.StorageClass:
-		return k
-	case want.problem != "":
+	if want.name != "" && want.name != o.StorageClass {
 		k.problem = want.problem
-	default:
-		k.problem = fmt.Sprintf("%s asks for StorageClass %s; this version does not move a store that exists, which stays on %s.", capital(want.asks), want.name, o.StorageClass)
 	}
 	return k
 }

@@ -18,6 +18,8 @@ type Cluster struct {
 	Classes []StorageClass
 	Buckets []Bucket
 	Planes  []ObservedPlane
+	// Migration is the controller's word on how far a move to another StorageClass is; nil when it tells of none.
+	Migration *MigrationState
 }
 
 // Node is a node of the cluster with those of its labels that decide the tier.
@@ -54,6 +56,8 @@ type Facts struct {
 	Epoch             int
 	// Survivor is the ordinal of the replica that has the only role at factor 1.
 	Survivor int
+	// Role of the plane; planes of versions that had only one have none, and are active.
+	Role Role
 }
 
 // ObservedPlane is a plane of which something exists: a StatefulSet, a Secret or volumes.
@@ -108,8 +112,9 @@ type Settings struct {
 // sorted is the cluster in one order, whatever order it was observed in.
 func (c Cluster) sorted() Cluster {
 	return Cluster{
-		Nodes:   slices.SortedFunc(slices.Values(c.Nodes), func(a, b Node) int { return cmp.Compare(a.Name, b.Name) }),
-		Classes: slices.SortedFunc(slices.Values(c.Classes), func(a, b StorageClass) int { return cmp.Compare(a.Name, b.Name) }),
+		Migration: c.Migration,
+		Nodes:     slices.SortedFunc(slices.Values(c.Nodes), func(a, b Node) int { return cmp.Compare(a.Name, b.Name) }),
+		Classes:   slices.SortedFunc(slices.Values(c.Classes), func(a, b StorageClass) int { return cmp.Compare(a.Name, b.Name) }),
 		Buckets: slices.SortedFunc(slices.Values(c.Buckets), func(a, b Bucket) int {
 			return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 		}),

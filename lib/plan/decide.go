@@ -1,6 +1,10 @@
 package plan
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
 
 // FirstPlane is the id of the plane made for the first SystemBucket.
 const FirstPlane = "a"
@@ -9,14 +13,15 @@ const FirstPlane = "a"
 // the order of its parts.
 func Decide(c Cluster, s Settings) Plan {
 	c = c.sorted()
+	c.Planes = cast(c)
 
 	// 1. What was decided once and cannot be read back is never guessed: the store stays as it is.
-	if why := unreadable(c.Planes); why != "" {
+	if why := unreadable(c); why != "" {
 		return frozen(c, s, why)
 	}
 	// 2. A store that exists goes on, with or without buckets.
 	if len(c.Planes) > 0 {
-		return existing(c, s, evolve)
+		return existing(c, s)
 	}
 	// 3. No store before there is something to store.
 	if len(c.Buckets) == 0 {
@@ -33,21 +38,43 @@ func Decide(c Cluster, s Settings) Plan {
 // created is the plan of a new store.
 func created(c Cluster, s Settings, class classChoice) Plan {
 	mode := wantedMode(s)
-	facts := Facts{StorageClass: class.name, Replicas: mode.replicas, ReplicationFactor: mode.replicas, Epoch: 1}
-	return quiet(ready()).with(printed(c, ObservedPlane{ID: FirstPlane, Facts: facts}, Reasons{Replicas: mode.why, StorageClass: class.why}))
+	facts := Facts{Role: RoleActive, StorageClass: class.name, Replicas: mode.replicas, ReplicationFactor: mode.replicas, Epoch: 1}
+	p := quiet(ready())
+	if c.Migration != nil {
+		p.Active = following(c.Migration.Target) // no word on planes of before is taken for a word on this one
+	}
+	return p.with(printed(c, ObservedPlane{ID: p.Active, Facts: facts}, 0, Reasons{Replicas: mode.why, StorageClass: class.why}))
 }
 
-// existing is the plan of a store that is there: what is pinned stays, the replicas change as next says, the rest
-// follows the cluster.
-func existing(c Cluster, s Settings, next func(Cluster, ObservedPlane, Settings) turn) Plan {
-	p := quiet(ready())
-	for _, o := range c.Planes {
-		mode, class := next(c, o, s), keptClass(c, o, s)
-		o.Facts = mode.facts
-		added := printed(c, o, Reasons{Replicas: mode.why, StorageClass: class.why})
-		added.plane.Survey = mode.survey
-		p = p.with(added)
-		p.Migration = louder(p.Migration, withProblem(mode.verdict, class.problem))
+// existing is the plan of a store that is there: what is pinned stays, the rest follows the cluster.
+func existing(c Cluster, s Settings) Plan {
+	if len(c.Planes) > 1 {
+		p := together(c, s)
+		p.Active = leading(c.Planes)
+		return p
+	}
+	return alone(c, s)
+}
+
+// alone is the plan of a store with one plane: its replicas change as evolve says, and another class that is wanted
+// gets a plane of its own.
+func alone(c Cluster, s Settings) Plan {
+	o := c.Planes[0]
+	step, class, m := evolve(c, o, s), keptClass(c, o, s), newMove(c, o, s)
+	begins := false
+	switch {
+	case c.Migration.leftOver(o.ID):
+		step = stay(o, step.why, accept(ReasonFinished, fmt.Sprintf("What is left of the move between planes %s and %s is put away.", c.Migration.Source, c.Migration.Target)))
+	case m.wanted():
+		step, begins = m.follow(c, step)
+	}
+	o.Facts = step.facts
+	added := printed(c, o, 0, Reasons{Replicas: step.why, StorageClass: class.why})
+	added.plane.Survey = step.survey
+	p := quiet(ready()).with(added)
+	p.Active, p.Migration = o.ID, withProblem(step.verdict, class.problem)
+	if begins {
+		p = p.with(m.target(c))
 	}
 	return p
 }
@@ -59,14 +86,18 @@ type told struct {
 	capacity  Verdict
 }
 
-// printed is the plane that is made or kept with the facts: what is not pinned follows the cluster.
-func printed(c Cluster, o ObservedPlane, why Reasons) told {
+// printed is the plane that is made or kept with the facts: what is not pinned follows the cluster. Its volumes have at
+// least so many bytes.
+func printed(c Cluster, o ObservedPlane, least int64, why Reasons) told {
 	volume := wantedVolume(c, o)
+	if o.Role == RoleTarget && least > volume.bytes {
+		volume = volume.asLargeAs(c, o, least)
+	}
 	place := placement(c, o.Replicas, o.StorageClass)
 	why.Tier, why.Volume = place.why, volume.why
 	return told{placement: place.verdict, capacity: volume.verdict, plane: Plane{
 		ID:                o.ID,
-		Role:              RoleActive,
+		Role:              o.Role,
 		Epoch:             o.Epoch,
 		StorageClass:      o.StorageClass,
 		Replicas:          o.Replicas,
@@ -83,15 +114,18 @@ func printed(c Cluster, o ObservedPlane, why Reasons) told {
 	}}
 }
 
-// with adds a plane. Of two planes the one that is worse off speaks.
+// with adds a plane. Of two planes the one that is worse off speaks; one that retires has nothing to say.
 func (p Plan) with(added told) Plan {
-	first := len(p.Planes) == 0
+	first := !slices.ContainsFunc(p.Planes, func(plane Plane) bool { return plane.Role != RoleRetiring })
 	p.Planes = append(p.Planes, added.plane)
-	if first {
+	slices.SortFunc(p.Planes, func(a, b Plane) int { return cmp.Compare(a.ID, b.ID) })
+	switch {
+	case added.plane.Role == RoleRetiring:
+	case first:
 		p.Placement, p.Capacity = added.placement, added.capacity
-		return p
+	default:
+		p.Placement, p.Capacity = worse(p.Placement, added.placement), worse(p.Capacity, added.capacity)
 	}
-	p.Placement, p.Capacity = worse(p.Placement, added.placement), worse(p.Capacity, added.capacity)
 	return p
 }
 
@@ -114,23 +148,25 @@ func louder(a, b Verdict) Verdict {
 // frozen is the plan of a store of which a fact cannot be read: its planes are printed as far as they are known, and
 // the chart leaves their Pods and secrets alone.
 func frozen(c Cluster, s Settings, why string) Plan {
-	known := Cluster{Nodes: c.Nodes, Classes: c.Classes, Buckets: c.Buckets}
+	p := quiet(refuse(ReasonStateUnreadable, why))
+	p.Active = leading(c.Planes)
 	for _, o := range c.Planes {
-		if o.Known {
-			known.Planes = append(known.Planes, o)
+		if !o.Known {
+			continue
 		}
+		class := keptClass(c, o, s)
+		p = p.with(printed(c, o, 0, Reasons{Replicas: replicas(o.Replicas) + ", as created.", StorageClass: class.why}))
+		p.Migration = louder(p.Migration, withProblem(noMigration(), class.problem))
 	}
-	p := existing(known, s, asItIs)
-	p.Storage = refuse(ReasonStateUnreadable, why)
 	for i := range p.Planes {
 		p.Planes[i].Frozen = why
 	}
 	return p
 }
 
-// unreadable is the first fact that cannot be read, or empty.
-func unreadable(planes []ObservedPlane) string {
-	for _, o := range planes {
+// unreadable is the first fact that cannot be read or contradicts another one, or empty.
+func unreadable(c Cluster) string {
+	for _, o := range c.Planes {
 		if o.Unreadable != "" {
 			return o.Unreadable
 		}
@@ -138,12 +174,7 @@ func unreadable(planes []ObservedPlane) string {
 			return fmt.Sprintf("Of plane %s of the store only parts exist: neither its StatefulSet nor its Secret tells how it was made.", o.ID)
 		}
 	}
-	return ""
-}
-
-// asItIs leaves the replicas of a plane alone.
-func asItIs(_ Cluster, o ObservedPlane, _ Settings) turn {
-	return stay(o, replicas(o.Replicas)+", as created.", noMigration())
+	return miscast(c)
 }
 
 // withProblem adds to what is told of the replicas that the wanted class is not the store's.
@@ -162,6 +193,7 @@ func withProblem(v Verdict, problem string) Verdict {
 func quiet(storage Verdict) Plan {
 	return Plan{
 		Planes:    []Plane{},
+		Active:    FirstPlane,
 		Storage:   storage,
 		Placement: accept(ReasonPlaced, "There is nothing to place."),
 		Capacity:  accept(ReasonEnough, "There are no volumes."),

@@ -308,9 +308,9 @@ func TestDecide(t *testing.T) {
 			want:   running(func(o *outline) { o.migration = ReasonPreparing }),
 		},
 		"another class is asked for": {
-			reason: "a class that is not moved to is said",
+			reason: "E3: the store serves where it is, and a target is made",
 			story:  cluster().masters(3).classes(rigid, fast).storageClass("fast").bucket(1).store(3, "rigid", 10),
-			want:   running(func(o *outline) { o.class, o.migration = "rigid", ReasonBlocked }),
+			want:   running(func(o *outline) { o.class, o.migration = "rigid", ReasonPreparing }),
 		},
 		"a class that does not exist is asked for": {
 			reason: "the store goes on where it is, and the setting is named",

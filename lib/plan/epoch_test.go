@@ -147,7 +147,7 @@ func TestReplicasChangeByEpochs(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			p := c.story.decide()
-			c.want.StorageClass = "local"
+			c.want.StorageClass, c.want.Role = "local", RoleActive
 			require.Equal(t, c.want, factsOf(p.Planes[0]), c.reason)
 			require.Equal(t, c.told, p.Migration.Reason, c.reason)
 			require.Equal(t, c.told != ReasonBlocked, p.Migration.OK)

@@ -81,11 +81,12 @@ func TestRefusalsNameTheWayOut(t *testing.T) {
 		},
 		"mode and class at once": {
 			reason: "each wish that is not carried out has its sentence, with the setting that asks",
-			verdict: cluster().masters(3).classes(rigid, StorageClass{Name: "fast"}).storageClass("fast").highAvailability(false).
+			verdict: cluster().masters(3).classes(rigid).storageClass("fast").highAvailability(false).
 				bucket(1).store(3, "rigid", 10).decide().Migration,
 			want: "The setting highAvailability: false in ModuleConfig system-s3 asks for one replica; before, it is proven that each of the three holds all copies. " +
 				"It can be called back until the volumes of the others are deleted. " +
-				"The setting storageClass in ModuleConfig system-s3 asks for StorageClass fast; this version does not move a store that exists, which stays on rigid.",
+				"StorageClass fast, named by the setting storageClass in ModuleConfig system-s3, does not exist: create it, or set storageClass in ModuleConfig system-s3, " +
+				"or modules.storageClass in ModuleConfig global, or make a StorageClass the default one.",
 		},
 		"three are asked of one, and there are two nodes": {
 			reason:  "both numbers, who asks, and the ways out",
@@ -95,10 +96,28 @@ func TestRefusalsNameTheWayOut(t *testing.T) {
 				"Ways out: give the label node-role.deckhouse.io/system-s3 to 3 nodes, add nodes with the label node-role.kubernetes.io/control-plane, " +
 				"or set highAvailability: false in ModuleConfig system-s3.",
 		},
-		"the default class changed": {
-			reason:  "nobody wrote it down, the cluster asks",
-			verdict: cluster().masters(3).bucket(1).store(3, "old", 10).decide().Migration,
-			want:    "The cluster, by its default class, asks for StorageClass local; this version does not move a store that exists, which stays on old.",
+		"the default class changed to one that binds at once": {
+			reason:  "nobody wrote it down, the cluster asks; what is wrong with the class, and both ways out",
+			verdict: cluster().masters(3).classes(StorageClass{Name: "now", Default: true, Immediate: true}).bucket(1).store(3, "old", 10).decide().Migration,
+			want: "The cluster, by its default class, asks for StorageClass now, which has volumeBindingMode Immediate: its volumes would tie the new replicas to wherever they land. " +
+				"The store stays on old. Name a class with WaitForFirstConsumer, or old again.",
+		},
+		"another class, and a node too few": {
+			reason:  "E3: the new plane needs as many nodes as it has replicas; both numbers and the ways out",
+			verdict: cluster().masters(2).highAvailability(true).bucket(1).store(3, "old", 10).decide().Migration,
+			want: "The cluster, by its default class, asks for StorageClass local; the store stays on old, because three replicas, each on a node of its own, " +
+				"need 3 nodes with the label node-role.kubernetes.io/control-plane, and the cluster has 2 (master-0, master-1). " +
+				"Ways out: give the label node-role.deckhouse.io/system-s3 to 3 nodes, add nodes with the label node-role.kubernetes.io/control-plane, " +
+				"or set highAvailability: false in ModuleConfig system-s3.",
+		},
+		"another class and three replicas, and a node too few": {
+			reason:  "the nodes are told once",
+			verdict: cluster().masters(2).highAvailability(true).bucket(1).store(1, "old", 10).decide().Migration,
+			want: "The setting highAvailability: true in ModuleConfig system-s3 asks for three replicas; the store stays with one, because " +
+				"three replicas, each on a node of its own, need 3 nodes with the label node-role.kubernetes.io/control-plane, and the cluster has 2 (master-0, master-1). " +
+				"Ways out: give the label node-role.deckhouse.io/system-s3 to 3 nodes, add nodes with the label node-role.kubernetes.io/control-plane, " +
+				"or set highAvailability: false in ModuleConfig system-s3. " +
+				"The cluster, by its default class, asks for StorageClass local; the move waits for the same nodes.",
 		},
 	}
 	for name, c := range cases {

@@ -17,6 +17,8 @@ const (
 type Plan struct {
 	// Planes is empty until the first SystemBucket.
 	Planes []Plane `json:"planes"`
+	// Active is the id of the plane that clients are led to, also while nothing else is known of it.
+	Active string `json:"active"`
 	// Storage, Placement, Capacity and Migration are the planner's share of the conditions on Module/system-s3.
 	Storage   Verdict `json:"storage"`
 	Placement Verdict `json:"placement"`
@@ -115,5 +117,7 @@ const (
 	ReasonVerifying = "Verifying"
 	ReasonSwitching = "Switching"
 	ReasonBlocked   = "Blocked"
-	ReasonFinished  = "Finished"
+	// ReasonAborting: a move to another class was called back, and what was made for it goes.
+	ReasonAborting = "Aborting"
+	ReasonFinished = "Finished"
 )

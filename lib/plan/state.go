@@ -4,6 +4,8 @@ package plan
 // its only writer; hooks and the status page read it.
 type State struct {
 	Planes []PlaneState `json:"planes"`
+	// Migration to another StorageClass; nil while there is none.
+	Migration *MigrationState `json:"migration,omitempty"`
 }
 
 // PlaneState is a plane as the controller sees it.

@@ -84,6 +84,27 @@ func (t story) store(replicas int, class string, gib int64) story {
 	return t
 }
 
+// second adds a plane b beside the store, whose volumes are as large.
+func (t story) second(role Role, class string, replicas int) story {
+	return t.secondOf(t.c.Planes[0].TemplateBytes/gibi, role, class, replicas)
+}
+
+func (t story) secondOf(gib int64, role Role, class string, replicas int) story {
+	t = t.store(replicas, class, gib)
+	o := &t.c.Planes[len(t.c.Planes)-1]
+	o.ID, o.Role = "b", role
+	for i := range o.Claims {
+		o.Claims[i].Name = fmt.Sprintf("data-garage-b-%d", i)
+	}
+	return t
+}
+
+// phase is the controller's word on a move from plane a to plane b.
+func (t story) phase(p Phase) story {
+	t.c.Migration = &MigrationState{Source: FirstPlane, Target: "b", Phase: p}
+	return t
+}
+
 // progress is what the controller tells of the store.
 func (t story) progress(p Progress) story {
 	t.c.Planes[0].Progress = p

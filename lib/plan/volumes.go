@@ -39,6 +39,16 @@ func wantedVolume(c Cluster, o ObservedPlane) volumeChoice {
 	return v
 }
 
+// asLargeAs is the choice for a plane that takes the content of volumes of so many bytes, whatever the buckets ask for:
+// they may hold more than the quotas of today.
+func (v volumeChoice) asLargeAs(c Cluster, o ObservedPlane, bytes int64) volumeChoice {
+	need := max(volumeFor(quotas(c.Buckets)), stepFor(o.Claims))
+	return volumeChoice{
+		bytes: bytes, why: quantity(bytes) + ", as large as the volumes that the store moves from.",
+		verdict: capacity(c, o, sizes{need: need, want: bytes}),
+	}
+}
+
 // volumeFor is D1 for the sum of all quotas.
 func volumeFor(sum int64) int64 {
 	need := max(sum+(sum+9)/10+metadataBytes, smallestBytes)

@@ -36,7 +36,10 @@ type Store struct {
 type Board struct {
 	mu    sync.Mutex
 	store *Store
-	wake  chan struct{}
+	// suspended: what is known is not told.
+	suspended bool
+	left      string // the plane that the store has left
+	wake      chan struct{}
 }
 
 // NewBoard is a board on which nothing is known yet.
@@ -49,15 +52,45 @@ func (b *Board) Wake() <-chan struct{} { return b.wake }
 func (b *Board) Post(store Store) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if store.Connection != nil && store.Connection.Plane == b.left {
+		return // whoever posts it has not heard of the move yet
+	}
 	changed := b.store == nil || b.store.Exists != store.Exists || b.store.Ready != store.Ready ||
 		(b.store.Connection == nil) != (store.Connection == nil)
 	b.store = &store
-	if !changed {
-		return
+	if changed {
+		b.tellWake()
 	}
+}
+
+func (b *Board) tellWake() {
 	select {
 	case b.wake <- struct{}{}:
 	default: // somebody is about to look anyway
+	}
+}
+
+// Suspend makes the store unknown until Resume, whatever is posted: buckets are to stay as they are.
+func (b *Board) Suspend() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.suspended = true
+}
+
+// Leave tells that the store is no more in the plane: connections to it are not taken any more. "" takes all again.
+func (b *Board) Leave(plane string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.left = plane
+}
+
+// Resume ends Suspend. What was posted before is forgotten, since it may be of another plane.
+func (b *Board) Resume() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.suspended {
+		b.suspended, b.store = false, nil
+		b.tellWake()
 	}
 }
 
@@ -72,7 +105,7 @@ func (b *Board) Clear() {
 func (b *Board) Read() (Store, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.store == nil {
+	if b.store == nil || b.suspended {
 		return Store{}, false
 	}
 	return *b.store, true

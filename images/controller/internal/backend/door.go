@@ -89,6 +89,14 @@ func all(doors []Door, do func(int, Door) error) error {
 }
 
 func (d Door) ask(ctx context.Context, method, what string, body, answer any) error {
+	return d.askFor(ctx, method, what, body, answer, maxDoorAnswer)
+}
+
+// errUnknown is a gateway that does not know what it is asked about.
+var errUnknown = errors.New("HTTP 404")
+
+// askFor is ask for an answer of at most so many bytes.
+func (d Door) askFor(ctx context.Context, method, what string, body, answer any, most int64) error {
 	var encoded io.Reader = http.NoBody
 	if body != nil {
 		data, err := json.Marshal(body)
@@ -107,13 +115,16 @@ func (d Door) ask(ctx context.Context, method, what string, body, answer any) er
 		return fmt.Errorf("ask for the %s: %w", what, err)
 	}
 	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode == http.StatusNotFound {
+		return fmt.Errorf("ask for the %s: %w", what, errUnknown)
+	}
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("ask for the %s: HTTP %d", what, response.StatusCode)
 	}
 	if answer == nil {
 		return nil
 	}
-	if err := json.NewDecoder(io.LimitReader(response.Body, maxDoorAnswer)).Decode(answer); err != nil {
+	if err := json.NewDecoder(io.LimitReader(response.Body, most)).Decode(answer); err != nil {
 		return fmt.Errorf("decode the answer about the %s: %w", what, err)
 	}
 	return nil

@@ -49,6 +49,11 @@ func (*Gateways) Address(podIP string) Address {
 const (
 	dialTimeout = 5 * time.Second
 	idleTimeout = 90 * time.Second
+
+	// idleConnections to a replica stay open: the copies of a migration would dial anew with nearly each object.
+	idleConnections = 64
+	// bufferSize of a connection, in bytes: fewer and larger TLS records.
+	bufferSize = 32 << 10
 )
 
 var errNoCA = errors.New("the Secret tls has no CA certificate")
@@ -73,6 +78,9 @@ func (g *Gateways) Client(ca string) (*http.Client, error) {
 		TLSClientConfig:     &tls.Config{RootCAs: pool, ServerName: names.S3Host, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout: dialTimeout,
 		IdleConnTimeout:     idleTimeout,
+		MaxIdleConnsPerHost: idleConnections,
+		ReadBufferSize:      bufferSize,
+		WriteBufferSize:     bufferSize,
 		ForceAttemptHTTP2:   true,
 	}}
 	return g.client, nil

@@ -78,8 +78,8 @@ func TestAChangeIsTold(t *testing.T) {
 	}
 	asked := plan.Plan{Migration: plan.Verdict{OK: true, Reason: plan.ReasonVerifying, Message: "One is asked for."}}
 	busy := cross(healthy(3), crossing{Progress: "So far: x."})
-	assert.Equal(t, "One is asked for. So far: x.", migration(asked, &busy.outcome).Message)
-	assert.Equal(t, "One is asked for.", migration(asked, nil).Message)
+	assert.Equal(t, "One is asked for. So far: x.", migration(telling{wanted: asked}, &busy.outcome).Message)
+	assert.Equal(t, "One is asked for.", migration(telling{wanted: asked}, nil).Message)
 }
 
 func TestNoFirstLayoutOfWhatWasNotHandedOver(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -57,6 +58,7 @@ type Reconciler struct {
 	holds  map[string]held
 	begun  map[string]int
 	memory memory
+	still  string // the plane whose replicas are to stay as they are, since the store goes over from it
 }
 
 // New is the reconciler of all planes.
@@ -84,9 +86,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	r.still = leftPlane(previous)
+	r.forgetAllBut(wanted)
 	outcomes := make([]outcome, 0, len(wanted.Planes))
 	connections := map[string]*backend.Connection{}
 	for _, p := range wanted.Planes {
+		if p.Role == plan.RoleRetiring {
+			continue // whoever moves the store takes it away
+		}
 		o, connection := r.pass(ctx, p, previousOf(previous, p.ID))
 		outcomes = append(outcomes, o)
 		connections[p.ID] = connection
@@ -94,12 +101,27 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if slices.ContainsFunc(outcomes, r.fellSilent) {
 		return reconcile.Result{RequeueAfter: waitingInterval}, nil
 	}
-	err = r.tell(ctx, telling{wanted, outcomes, connections})
+	err = r.tell(ctx, telling{wanted, previous, outcomes, connections})
 	if apierrors.IsConflict(err) {
 		// What was read is not the newest; that is no error, only a reason to look again.
 		return reconcile.Result{RequeueAfter: waitingInterval}, nil
 	}
 	return reconcile.Result{RequeueAfter: interval(outcomes)}, err
+}
+
+// forgetAllBut forgets planes that are gone: another one may get their id.
+func (r *Reconciler) forgetAllBut(wanted plan.Plan) {
+	gone := func(id string) bool {
+		return !slices.ContainsFunc(wanted.Planes, func(p plan.Plane) bool { return p.ID == id })
+	}
+	maps.DeleteFunc(r.imported, func(id, _ string) bool { return gone(id) })
+	maps.DeleteFunc(r.silent, func(id string, _ int) bool { return gone(id) })
+	maps.DeleteFunc(r.begun, func(id string, _ int) bool { return gone(id) })
+	maps.DeleteFunc(r.holds, func(id string, _ held) bool { return gone(id) })
+	maps.DeleteFunc(r.proofs, func(key string, _ layout.Proof) bool {
+		id, _, _ := strings.Cut(key, "/")
+		return gone(id)
+	})
 }
 
 // pass goes over one plane.
@@ -113,7 +135,9 @@ func (r *Reconciler) pass(ctx context.Context, p plan.Plane, previous plan.Plane
 	}
 	f.Begun = r.begun[p.ID]
 	o := r.move(ctx, f, a)
-	if err := r.turn(ctx, &o, a); err != nil {
+	if p.ID == r.still {
+		o.Rolling = "Replicas stay as they are until the store has gone over to another StorageClass."
+	} else if err := r.turn(ctx, &o, a); err != nil {
 		o.Rolling = fmt.Sprintf("Replicas can be neither restarted nor moved: %v.", err)
 	}
 	r.welcome(ctx, o, a)
@@ -141,45 +165,6 @@ func (r *Reconciler) fellSilent(o outcome) bool {
 	}
 	r.silent[o.Plane.ID]++
 	return r.silent[o.Plane.ID] == 1
-}
-
-type telling struct {
-	wanted      plan.Plan
-	outcomes    []outcome
-	connections map[string]*backend.Connection
-}
-
-// tell publishes what the pass saw, to whoever needs it: buckets first, since they wait.
-func (r *Reconciler) tell(ctx context.Context, t telling) error {
-	active := activeOf(t.outcomes)
-	ready := storage(t.wanted, active)
-	store := backend.Store{Exists: len(t.wanted.Planes) > 0, Ready: ready}
-	if active != nil && ready.OK {
-		store.Connection = t.connections[active.Plane.ID]
-	}
-	r.Board.Post(store)
-
-	state := plan.State{Planes: []plan.PlaneState{}}
-	for _, o := range t.outcomes {
-		state.Planes = append(state.Planes, stateOf(o))
-	}
-	if err := r.writeState(ctx, state); err != nil {
-		return err
-	}
-	return r.Conditions.Publish(ctx, []module.Condition{
-		{Type: module.StorageReady, Verdict: ready},
-		{Type: module.PlacementReady, Verdict: placement(t.wanted, active)},
-		{Type: module.CapacityReady, Verdict: capacity(t.wanted, active)},
-		{Type: module.MigrationReady, Verdict: migration(t.wanted, active)},
-	})
-}
-
-func activeOf(outcomes []outcome) *outcome {
-	i := slices.IndexFunc(outcomes, func(o outcome) bool { return o.Plane.Role == plan.RoleActive })
-	if i < 0 {
-		return nil
-	}
-	return &outcomes[i]
 }
 
 func previousOf(state plan.State, id string) plan.PlaneState {
@@ -252,14 +237,23 @@ func (r *Reconciler) readState(ctx context.Context) (plan.State, error) {
 	return state, nil
 }
 
+// writeState writes what is known of planes. How far a migration is, somebody else writes: it is taken from the very
+// object that is replaced.
 func (r *Reconciler) writeState(ctx context.Context, state plan.State) error {
+	var object corev1.ConfigMap
+	getErr := r.Client.Get(ctx, client.ObjectKey{Namespace: names.Namespace, Name: names.StateConfigMap}, &object)
+	if getErr == nil {
+		var present plan.State
+		if err := json.Unmarshal([]byte(object.Data[names.StateKey]), &present); err != nil {
+			return fmt.Errorf("decode key %s of ConfigMap %s: %w", names.StateKey, names.StateConfigMap, err)
+		}
+		state.Migration = present.Migration
+	}
 	encoded, err := json.Marshal(state)
 	if err != nil {
 		return fmt.Errorf("encode the state: %w", err)
 	}
-	var object corev1.ConfigMap
-	err = r.Client.Get(ctx, client.ObjectKey{Namespace: names.Namespace, Name: names.StateConfigMap}, &object)
-	switch {
+	switch err = getErr; {
 	case apierrors.IsNotFound(err):
 		object = corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 			Namespace: names.Namespace, Name: names.StateConfigMap,

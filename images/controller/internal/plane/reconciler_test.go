@@ -268,3 +268,26 @@ func TestBrokenSecret(t *testing.T) {
 		})
 	}
 }
+
+// What is persisted of a migration is not this reconciler's: it stays, and while writes go over nobody touches buckets.
+func TestAMigrationIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, garagetest.Start(t, 1), fixture.Plan(1), fixture.Pod(0))
+	s.until("Ready")
+	_, known := s.board.Read()
+	require.True(t, known)
+	for phase, touchable := range map[plan.Phase]bool{plan.PhaseVerifying: true, plan.PhaseHolding: false, plan.PhaseFencing: false} {
+		state := s.state()
+		state.Migration = &plan.MigrationState{Source: "a", Target: "b", Phase: phase, Awaited: "a test"}
+		encoded, err := json.Marshal(state)
+		require.NoError(t, err)
+		s.replace(&corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: names.Namespace, Name: names.StateConfigMap},
+			Data:       map[string]string{names.StateKey: string(encoded)},
+		})
+		s.pass()
+		assert.Equal(t, state.Migration, s.state().Migration)
+		_, known := s.board.Read()
+		assert.Equal(t, touchable, known, "%s", phase)
+	}
+}

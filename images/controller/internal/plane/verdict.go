@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/deckhouse/system-s3/lib/layout"
+	moving "github.com/deckhouse/system-s3/lib/migration"
 	"github.com/deckhouse/system-s3/lib/plan"
 )
 
@@ -53,8 +54,13 @@ func changing(o outcome) (plan.Verdict, bool) {
 }
 
 // migration is the verdict of MigrationReady: the planner's, and how far it is.
-func migration(p plan.Plan, active *outcome) plan.Verdict {
-	told := p.Migration
+func migration(t telling, active *outcome) plan.Verdict {
+	told := t.wanted.Migration
+	if m := t.previous.Migration; m != nil && told.Reason != plan.ReasonNotNeeded {
+		if progress := moving.Told(*m); progress != "" {
+			told.Message += " " + progress
+		}
+	}
 	if active != nil && active.Crossing.Progress != "" && told.Reason != plan.ReasonNotNeeded {
 		told.Message += " " + active.Crossing.Progress
 	}

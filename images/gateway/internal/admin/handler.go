@@ -76,6 +76,8 @@ type Config struct {
 	Content   func() string // names the content of the volume
 	Revoked   Revoked
 	Door      Door
+	Journal   Journal
+	Fence     Fence
 	Log       *zap.Logger
 }
 
@@ -93,13 +95,18 @@ func New(c Config) http.Handler {
 	mux.HandleFunc("GET /readyz", h.ready)
 	mux.HandleFunc("GET /gateway/v1/drained", h.drained)
 	for pattern, handle := range map[string]http.HandlerFunc{
-		"GET /gateway/v1/volume":  h.volume,
-		"PUT /gateway/v1/revoked": h.revoked,
-		"GET /gateway/v1/door":    h.doorState,
-		"PUT /gateway/v1/door":    h.door,
-		"GET /gateway/v1/hold":    h.holdState,
-		"PUT /gateway/v1/hold":    h.hold,
-		"DELETE /gateway/v1/hold": h.release,
+		"GET /gateway/v1/volume":     h.volume,
+		"PUT /gateway/v1/revoked":    h.revoked,
+		"GET /gateway/v1/door":       h.doorState,
+		"PUT /gateway/v1/door":       h.door,
+		"GET /gateway/v1/hold":       h.holdState,
+		"PUT /gateway/v1/hold":       h.hold,
+		"DELETE /gateway/v1/hold":    h.release,
+		"PUT /gateway/v1/journal":    h.beginJournal,
+		"GET /gateway/v1/journal":    h.readJournal,
+		"DELETE /gateway/v1/journal": h.endJournal,
+		"GET /gateway/v1/fence":      h.fenceState,
+		"PUT /gateway/v1/fence":      h.fence,
 	} {
 		mux.Handle(pattern, h.authorized(handle))
 	}

@@ -17,6 +17,9 @@ type Space interface {
 	Admit(length int64) (*volume.Share, error)
 }
 
+// fencePatience is how long a write waits at a fence before its client is told to come again.
+const fencePatience = time.Minute
+
 // Gate is open to everything until it is told otherwise. Safe for concurrent use.
 type Gate struct {
 	Space Space // nil when room is no matter
@@ -28,6 +31,7 @@ type Gate struct {
 	held    chan struct{} // closed when the hold ends; nil when there is none
 	until   time.Time     // when it ends by itself
 	timer   *time.Timer
+	fenced  bool          // no write gets through any more
 	end     chan struct{} // closed when the gateway stops
 }
 
@@ -60,10 +64,11 @@ func (g *Gate) Enter(ctx context.Context, op access.Operation, length int64) (*P
 
 // count counts the request in as soon as it is not held.
 func (g *Gate) count(ctx context.Context, writes bool) error {
+	var patience <-chan time.Time // with a fence
 	for {
 		g.mu.Lock()
 		held, ended := g.held, g.ending()
-		if held == nil || !writes {
+		if !writes || held == nil && !g.fenced {
 			g.running++
 			if writes {
 				g.writing++
@@ -71,9 +76,14 @@ func (g *Gate) count(ctx context.Context, writes bool) error {
 			g.mu.Unlock()
 			return nil
 		}
+		if held == nil && patience == nil {
+			patience = time.After(fencePatience)
+		}
 		g.mu.Unlock()
 		select {
 		case <-held:
+		case <-patience:
+			return access.ErrSlowDown
 		case <-ended:
 			return access.ErrSlowDown
 		case <-ctx.Done():
@@ -140,6 +150,13 @@ func (g *Gate) ending() chan struct{} {
 		g.end = make(chan struct{})
 	}
 	return g.end
+}
+
+// Fence lets no new write through any more, whatever becomes of a hold. There is no way back.
+func (g *Gate) Fence() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.fenced = true
 }
 
 // Release lets writes in again.

@@ -64,7 +64,3 @@ func (x *exchange) amendRefusal(err error) error {
 	}
 	return err
 }
-
-func checkDelete(document []byte) error {
-	return access.CheckDelete(string(document)) //nolint:wrapcheck // it is the answer
-}

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/deckhouse/system-s3/images/gateway/internal/journal"
 	"github.com/deckhouse/system-s3/lib/access"
 	"github.com/deckhouse/system-s3/lib/sigv4"
 )
@@ -34,7 +35,8 @@ type exchange struct {
 	verified  *sigv4.Verified // nil until the signature is proven
 	caller    caller
 	operation string
-	failure   error // what was refused and why, for the log
+	deleted   []journal.Object // what DeleteObjects names
+	failure   error            // what was refused and why, for the log
 }
 
 func newExchange(h *Handler, w http.ResponseWriter, r *http.Request) *exchange {

@@ -35,7 +35,7 @@ func (x *exchange) forward(op access.Operation) error {
 	ctx, cancel := x.watchdog.guard(x.request.Context())
 	defer cancel(nil)
 	if op.Name == "DeleteObjects" {
-		if err := x.verified.Body.Inspect(access.MaxDeleteDocument, checkDelete); err != nil {
+		if err := x.verified.Body.Inspect(access.MaxDeleteDocument, x.checkDelete); err != nil {
 			return x.broken(ctx, err)
 		}
 	}

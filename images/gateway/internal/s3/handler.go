@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/deckhouse/system-s3/images/gateway/internal/gate"
+	"github.com/deckhouse/system-s3/images/gateway/internal/journal"
 	"github.com/deckhouse/system-s3/images/gateway/internal/metrics"
 	"github.com/deckhouse/system-s3/images/gateway/internal/revocation"
 	"github.com/deckhouse/system-s3/lib/access"
@@ -28,7 +29,8 @@ type Config struct {
 	Signer      *sigv4.Signer
 	Transport   http.RoundTripper // to Garage
 	Gate        *gate.Gate
-	Meter       *metrics.Meter // nil when nobody counts
+	Journal     *journal.Journal // nil when nobody may ask for one
+	Meter       *metrics.Meter   // nil when nobody counts
 	Revoked     *revocation.List
 	Door        func(context.Context) error // nil when the replica serves clients; no function is an open door
 	// HasBucket tells whether the store, not only this node, has a bucket.
@@ -147,6 +149,7 @@ func (x *exchange) serve() error {
 		return x.waited(err)
 	}
 	defer pass.Leave()
+	defer x.record(op) // before the pass ends: who holds writes and sees none on its way finds all in the journal
 	x.body.pass = pass
 	return x.forward(op)
 }

@@ -17,7 +17,9 @@ import (
 
 	"github.com/deckhouse/system-s3/images/gateway/internal/admin"
 	"github.com/deckhouse/system-s3/images/gateway/internal/door"
+	"github.com/deckhouse/system-s3/images/gateway/internal/fence"
 	"github.com/deckhouse/system-s3/images/gateway/internal/gate"
+	"github.com/deckhouse/system-s3/images/gateway/internal/journal"
 	"github.com/deckhouse/system-s3/images/gateway/internal/metrics"
 	"github.com/deckhouse/system-s3/images/gateway/internal/readiness"
 	"github.com/deckhouse/system-s3/images/gateway/internal/revocation"
@@ -104,16 +106,24 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		Measure: func() (volume.Space, error) { return volume.Measure(c.VolumeDir) }, Peers: peers.spaces, Log: c.Log.Named("volume"),
 	}
 	s.gate = &gate.Gate{Space: s.guard}
+	writes := &journal.Journal{}
+	barrier, err := fence.Open(c.VolumeDir)
+	if err != nil {
+		return nil, err
+	}
+	if barrier.State().Fenced {
+		s.gate.Fence()
+	}
 	s3Handler := s3.New(s3.Config{
 		Region: names.Region, Domains: c.domains(), Ring: s.ring.Current, InternalID: id, InternalKey: key, Signer: signer,
-		Transport: s.garage, Gate: s.gate, Door: entrance.Pass, Revoked: s.revoked, HasBucket: hasBucket(client), Meter: s.meter,
+		Transport: s.garage, Gate: s.gate, Door: entrance.Pass, Revoked: s.revoked, HasBucket: hasBucket(client), Meter: s.meter, Journal: writes,
 		STS:          s3.NewSTS(urls.sts, toSTS, c.Log),
 		StallTimeout: c.StallTimeout, Now: c.Now, Log: c.Log.Named("s3"),
 	})
 	adminHandler := admin.New(admin.Config{
 		Token: plane.AdminToken, Garage: urls.admin, Transport: s.transport, Readiness: s.readiness,
 		Idle: s.gate, Hold: s.gate, Space: s.guard, Content: func() string { return volume.Content(c.VolumeDir) },
-		Revoked: s.revoked, Door: entrance, Log: c.Log.Named("admin"),
+		Revoked: s.revoked, Door: entrance, Journal: writes, Fence: &fencedGate{fence: barrier, gate: s.gate}, Log: c.Log.Named("admin"),
 	})
 	return s, s.listen(ctx, handlers{s3: s3Handler, admin: adminHandler, metrics: s.metricsHandler(plane.MetricsToken)})
 }

@@ -1,5 +1,5 @@
-// Command rclone is rclone with the one remote and the few commands that the client matrix needs: with all of them it
-// takes minutes to build.
+// Command rclone is rclone with the one remote and the few commands that the client matrix and the benchmarks need: with
+// all of them it takes minutes to build.
 package main
 
 import (
@@ -15,6 +15,7 @@ import (
 	_ "github.com/rclone/rclone/cmd/rcat"
 	_ "github.com/rclone/rclone/cmd/serve"
 	_ "github.com/rclone/rclone/cmd/serve/restic"
+	_ "github.com/rclone/rclone/cmd/sync"
 	_ "github.com/rclone/rclone/cmd/version"
 )
 
