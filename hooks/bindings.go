@@ -46,6 +46,7 @@ const (
 }`
 
 	secretsFilter = `{
+  name: .metadata.name,
   plane: .metadata.labels."system-s3.deckhouse.io/plane",
   facts: ` + factsFilter + `,
   data: (.data // {})
@@ -64,8 +65,11 @@ const (
     [$s | select(. == "ControllerResizeInfeasible" or . == "NodeResizeInfeasible")] | first // "")
 }`
 
-	// Only what growth and changes of the replicas depend on: how much is free in each moment is no reason to run a hook.
-	stateFilter = `((.data."state.json" // "") | (fromjson? // {})) as $s | {planes: [($s.planes // [])[] | {
+	// Only what growth, changes of the replicas and roles depend on: how much is free, or copied, in each moment is no
+	// reason to run a hook.
+	stateFilter = `((.data."state.json" // "") | (fromjson? // {})) as $s | {
+migration: ($s.migration | if type == "object" then {source: (.source // ""), target: (.target // ""), phase: (.phase // "")} else null end),
+planes: [($s.planes // [])[] | {
   id: .id, epoch: (.epoch // 0), available: (.available // false),
   whole: (.whole // 0), proven: (.proven // false), spoiled: (.spoiled // 0),
   replicas: [(.replicas // [])[] | {

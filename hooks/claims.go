@@ -92,10 +92,10 @@ func (c claimSnapshot) claim(r plan.ReplicaState) plan.Claim {
 	}
 }
 
-// livingPlane is the plane of the id, unless it is to be left as it is.
+// livingPlane is the plane of the id, unless it is to be left as it is or goes.
 func livingPlane(p plan.Plan, id string) (plan.Plane, bool) {
 	for _, plane := range p.Planes {
-		if plane.ID == id && plane.Frozen == "" {
+		if plane.ID == id && plane.Frozen == "" && plane.Role != plan.RoleRetiring {
 			return plane, true
 		}
 	}

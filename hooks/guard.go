@@ -18,6 +18,7 @@ const (
 	orderSecrets
 	orderClaims
 	orderStatefulSets
+	orderRoles
 )
 
 // guarded turns a panic into an error: the platform takes a hook that panics for one that succeeded.

@@ -24,7 +24,7 @@ func TestHooksHaveTheirNames(t *testing.T) {
 		require.False(t, found[h.Config.Metadata.Name], "two hooks of the name %s", h.Config.Metadata.Name)
 		found[h.Config.Metadata.Name] = true
 	}
-	require.Equal(t, map[string]bool{"certificates": true, "claims": true, "ingresscertificate": true, "keys": true, "plan": true, "secrets": true, "statefulsets": true}, found)
+	require.Equal(t, map[string]bool{"certificates": true, "claims": true, "ingresscertificate": true, "keys": true, "plan": true, "roles": true, "secrets": true, "statefulsets": true}, found)
 }
 
 func TestBindingsKeepOnlyWhatIsUsed(t *testing.T) {

@@ -36,6 +36,7 @@ type (
 		Deleting bool              `json:"deleting"`
 	}
 	secretSnapshot struct {
+		Name  string            `json:"name"`
 		Plane string            `json:"plane"`
 		Facts map[string]string `json:"facts"`
 		Data  map[string][]byte `json:"data"`
@@ -72,6 +73,9 @@ func observe(input *pkg.HookInput) (plan.Cluster, error) {
 	}
 	for _, b := range buckets {
 		c.Buckets = append(c.Buckets, plan.Bucket{Namespace: b.Namespace, Name: b.Name, Bytes: bytesOf(b.Size)})
+	}
+	if c.Migration, err = observeMigration(input.Snapshots); err != nil {
+		return c, err
 	}
 	c.Planes, err = observePlanes(input)
 	return c, err

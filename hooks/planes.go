@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,6 +23,7 @@ const (
 	factorFact   = "system-s3.deckhouse.io/replication-factor"
 	epochFact    = "system-s3.deckhouse.io/epoch"
 	survivorFact = "system-s3.deckhouse.io/survivor"
+	roleFact     = "system-s3.deckhouse.io/role"
 )
 
 // remains is everything of one plane that exists in the cluster.
@@ -74,7 +76,9 @@ func gatherRemains(snapshots pkg.Snapshots) (map[string]*remains, error) {
 		return nil, fmt.Errorf("read Secrets: %w", err)
 	}
 	for i, s := range secrets {
-		of(s.Plane).secret = &secrets[i]
+		if s.Name == names.GarageObject(s.Plane) { // others carry the label as well, such as the one for Prometheus
+			of(s.Plane).secret = &secrets[i]
+		}
 	}
 	claims, err := objectpatch.UnmarshalToStruct[claimSnapshot](snapshots, claimsSnapshot)
 	if err != nil {
@@ -121,8 +125,28 @@ func (r *remains) claimNames() string {
 	return strings.Join(found, ", ")
 }
 
-// readFacts reads how the plane was made off the annotations of its object.
+// readFacts reads how the plane was made, and what it does, off the annotations of its object. The role is told also when
+// the rest cannot be read: a plane that retires holds nothing up.
 func readFacts(object string, annotations map[string]string) (plan.Facts, error) {
+	role, err := readRole(object, annotations)
+	if err != nil {
+		return plan.Facts{}, err
+	}
+	f, err := readShape(object, annotations)
+	f.Role = role
+	return f, err
+}
+
+// readRole reads what the plane does. Planes of versions that had only one lack it.
+func readRole(object string, annotations map[string]string) (plan.Role, error) {
+	role := plan.Role(cmp.Or(annotations[roleFact], string(plan.RoleActive)))
+	if !slices.Contains([]plan.Role{plan.RoleActive, plan.RoleTarget, plan.RoleRetiring}, role) {
+		return "", fmt.Errorf("%s has an annotation %s that is neither active, target nor retiring", object, roleFact)
+	}
+	return role, nil
+}
+
+func readShape(object string, annotations map[string]string) (plan.Facts, error) {
 	f := plan.Facts{StorageClass: annotations[classFact]}
 	if f.StorageClass == "" {
 		return plan.Facts{}, fmt.Errorf("%s has no annotation %s", object, classFact)
@@ -146,6 +170,20 @@ func readFacts(object string, annotations map[string]string) (plan.Facts, error)
 		f.Survivor = n
 	}
 	return f, nil
+}
+
+// observeMigration is what the controller tells of a move to another StorageClass; nil when it tells of none.
+func observeMigration(snapshots pkg.Snapshots) (*plan.MigrationState, error) {
+	states, err := objectpatch.UnmarshalToStruct[plan.State](snapshots, stateSnapshot)
+	if err != nil {
+		return nil, fmt.Errorf("read ConfigMap %s: %w", names.StateConfigMap, err)
+	}
+	for _, s := range states {
+		if s.Migration != nil {
+			return s.Migration, nil
+		}
+	}
+	return nil, nil //nolint:nilnil // no migration is the usual case
 }
 
 // observeProgress is what the controller tells of each plane.

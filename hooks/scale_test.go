@@ -116,6 +116,7 @@ func TestNoiseRunsNoHook(t *testing.T) {
 		aSet  = `{"metadata":{"name":"garage-a","generation":1,"labels":{"system-s3.deckhouse.io/plane":"a"},"annotations":{"system-s3.deckhouse.io/epoch":"1"}},"spec":{"replicas":3,"volumeClaimTemplates":[{"spec":{"resources":{"requests":{"storage":"10Gi"}}}}]},"status":{"readyReplicas":2}}`
 		aPVC  = `{"metadata":{"name":"data-garage-a-0","labels":{"system-s3.deckhouse.io/plane":"a"}},"spec":{"storageClassName":"local","resources":{"requests":{"storage":"10Gi"}}},"status":{"phase":"Bound","capacity":{"storage":"10Gi"}}}`
 		aMap  = `{"data":{"state.json":"{\"planes\":[{\"id\":\"a\",\"healthy\":true,\"replicas\":[{\"ordinal\":0,\"up\":true,\"ready\":true,\"volumeBytes\":1000,\"volumeFree\":900,\"full\":false,\"claimBytes\":1100}]}]}"}}`
+		aMove = `{"data":{"state.json":"{\"planes\":[],\"migration\":{\"source\":\"a\",\"target\":\"b\",\"phase\":\"Copying\",\"copied\":5,\"awaited\":\"x\"}}"}}`
 		aSB   = `{"metadata":{"namespace":"d8-x","name":"b","generation":1},"spec":{"size":"1Gi"},"status":{"usedBytes":1}}`
 		class = `{"metadata":{"name":"local","resourceVersion":"1"},"volumeBindingMode":"WaitForFirstConsumer","allowVolumeExpansion":true}`
 	)
@@ -140,6 +141,10 @@ func TestNoiseRunsNoHook(t *testing.T) {
 		"a volume fills":               {filter: stateFilter, object: aMap, from: `volumeFree\":900`, to: `volumeFree\":800`},
 		"a store becomes unhealthy":    {filter: stateFilter, object: aMap, from: `healthy\":true`, to: `healthy\":false`},
 		"a volume is full":             {filter: stateFilter, object: aMap, from: `full\":false`, to: `full\":true`, different: true},
+		"more is copied":               {filter: stateFilter, object: aMove, from: `copied\":5`, to: `copied\":6`},
+		"another thing is awaited":     {filter: stateFilter, object: aMove, from: `awaited\":\"x`, to: `awaited\":\"y`},
+		"a move goes on":               {filter: stateFilter, object: aMove, from: `Copying`, to: `Verifying`, different: true},
+		"a move ends":                  {filter: stateFilter, object: aMove, from: `\"migration\":`, to: `\"earlier\":`, different: true},
 		"a version of a class":         {filter: classesFilter, object: class, from: `"resourceVersion":"1"`, to: `"resourceVersion":"2"`},
 		"a class that cannot grow now": {filter: classesFilter, object: class, from: `"allowVolumeExpansion":true`, to: `"allowVolumeExpansion":false`, different: true},
 	}

@@ -44,11 +44,11 @@ func keepSecrets(_ context.Context, input *pkg.HookInput) error {
 	secrets := map[string]planeValues{}
 	for _, plane := range p.Planes {
 		remembered := input.Values.Get(planesPath + "." + plane.ID)
-		v, err := secretsOf(found[plane.ID], remembered)
+		v, err := secretsOf(found[plane.ID], remembered, plane.Role)
 		switch {
 		case err == nil:
 			secrets[plane.ID] = v
-		case plane.Frozen == "":
+		case plane.Frozen == "" && plane.Role != plan.RoleRetiring:
 			return fmt.Errorf("read secrets of plane %s: %w", plane.ID, err)
 		}
 	}
@@ -57,12 +57,12 @@ func keepSecrets(_ context.Context, input *pkg.HookInput) error {
 }
 
 // secretsOf are the secrets of a plane of which r exists; nil when nothing does. Where anything exists they are never
-// made anew: the volumes could not be read with them.
-func secretsOf(r *remains, remembered gjson.Result) (planeValues, error) {
+// made anew: the volumes could not be read with them. For a plane that goes none are made.
+func secretsOf(r *remains, remembered gjson.Result, role plan.Role) (planeValues, error) {
 	if r == nil {
 		r = &remains{}
 	}
-	if v, err := r.readBack(remembered); err == nil || r.exists() {
+	if v, err := r.readBack(remembered); err == nil || r.exists() || role == plan.RoleRetiring {
 		return v, err
 	}
 	return newPlaneValues()

@@ -8,6 +8,13 @@
 {{- toJson .Values.systemS3.internal.plan -}}
 {{- end -}}
 
+{{- /* untouched $plane: not empty when what makes the plane is not printed, but kept as it is in the cluster. The controller deletes it when the plane retires. */ -}}
+{{- define "system-s3.untouched" -}}
+{{- if or .frozen (eq .role "retiring") -}}
+true
+{{- end -}}
+{{- end -}}
+
 {{- /* labels (list . (dict "app" "x")): the labels of every object, and the given ones. */ -}}
 {{- define "system-s3.labels" -}}
 heritage: deckhouse

@@ -158,6 +158,9 @@ func ConnectionConfigMap(bucket string) string { return bucket + "-s3" }
 // GarageObject names the StatefulSet, the headless Service, the Secret and the ConfigMap of a plane.
 func GarageObject(plane string) string { return "garage-" + plane }
 
+// PlaneGatewayService is the Service that leads to the gateways of a plane, whether clients are led to it or not.
+func PlaneGatewayService(plane string) string { return GatewayService + "-" + plane }
+
 // GaragePod is the Pod of a plane's replica.
 func GaragePod(plane string, ordinal int) string {
 	return GarageObject(plane) + "-" + strconv.Itoa(ordinal)

@@ -85,6 +85,7 @@ func TestBucketsNeverMeet(t *testing.T) {
 func TestNamesOfAPlane(t *testing.T) {
 	require.Equal(t, "garage-a", names.GarageObject("a"))
 	require.Equal(t, "garage-a-2", names.GaragePod("a", 2))
+	require.Equal(t, "s3-gateway-a", names.PlaneGatewayService("a"))
 	require.Equal(t, "data-garage-a-2", names.GarageClaim("a", 2))
 	require.Equal(t, "node-key-1", names.NodeKeyKey(1))
 	require.Equal(t, "arn:aws:iam::000000000000:role/d8-x/logs", names.RoleARN("d8-x", "logs"))

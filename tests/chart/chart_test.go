@@ -82,6 +82,24 @@ func (w world) frozen() world {
 	return w
 }
 
+// moving is a store on its way from plane a to plane b, as far as the controller has come; aborted asks for the old class
+// again.
+func (w world) moving(phase plan.Phase, aborted bool) world {
+	w.settings.StorageClass = "fast"
+	if aborted {
+		w.settings.StorageClass = "local"
+	}
+	w.cluster.Classes = append(w.cluster.Classes, plan.StorageClass{Name: "fast", Expandable: true})
+	w.cluster.Migration = &plan.MigrationState{Source: "a", Target: "b", Phase: phase}
+	for id, of := range map[string]plan.Facts{"a": {StorageClass: "local", Role: plan.RoleActive}, "b": {StorageClass: "fast", Role: plan.RoleTarget}} {
+		of.Replicas, of.ReplicationFactor, of.Epoch = 3, 3, 1
+		w.cluster.Planes = append(w.cluster.Planes, plan.ObservedPlane{
+			ID: id, Facts: of, Known: true, TemplateBytes: 15 << 30, Progress: plan.Progress{Epoch: 1, Serving: true},
+		})
+	}
+	return w
+}
+
 // values are what addon-operator hands to the chart.
 func (w world) values(t *testing.T) map[string]any {
 	t.Helper()
@@ -106,7 +124,7 @@ func (w world) values(t *testing.T) map[string]any {
 				"keyLifetimeSeconds": 1800, "rpcTimeoutMsec": 60000,
 				"tls":     map[string]any{"ca": "CA", "caKey": "CA KEY", "crt": "CRT", "key": "KEY"},
 				"keyRing": `{"keys":[]}`,
-				"planes":  map[string]any{"a": planeSecrets()},
+				"planes":  map[string]any{"a": planeSecrets(), "b": planeSecrets()},
 				"plan":    plan.Decide(w.cluster, w.settings),
 			},
 		},
@@ -141,6 +159,9 @@ func worlds() map[string]world {
 		"system-tier":    masters(3).system().bucket(10),
 		"between":        masters(3).bucket(10).between(),
 		"frozen":         masters(3).bucket(10).frozen(),
+		"copying":        masters(3).bucket(10).moving(plan.PhaseCopying, false),
+		"retiring":       masters(3).bucket(10).moving(plan.PhaseRetiring, false),
+		"aborting":       masters(3).bucket(10).moving(plan.PhaseCopying, true),
 	}
 }
 
