@@ -47,7 +47,8 @@ func TestTwoPlanes(t *testing.T) {
 			require.Equal(t, v.active, entrance.Spec.Selector[names.PlaneLabel], "clients are led to the store")
 			for id, role := range v.rolesOf {
 				for _, kind := range []string{"StatefulSet/", "Secret/"} {
-					require.Equal(t, role, found[kind+names.GarageObject(id)].GetAnnotations()["system-s3.deckhouse.io/role"], kind+id)
+					object := found[kind+names.GarageObject(id)]
+					require.Equal(t, role, object.GetAnnotations()["system-s3.deckhouse.io/role"], kind+id)
 				}
 			}
 			for _, id := range []string{"a", "b"} {
