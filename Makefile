@@ -17,7 +17,7 @@ CONTROLLER_GEN := sigs.k8s.io/controller-tools/cmd/controller-gen@v0.20.0
 UNITS   := . tests/sandbox tests/chart tests/monitoring tests/page tests/demo tests/clients tests/clients/program/trial tests/suite tests/tour
 MODULES := $(UNITS) tests/scale tests/e2e tests/bench
 
-.PHONY: help demo down up test unit e2e tour leaving placement replicas scale clients suite suite-fast bench dashboards reproducible lint generate check-generate tools
+.PHONY: help demo down up test unit e2e tour leaving placement replicas migration scale clients suite suite-fast bench dashboards reproducible lint generate check-generate tools
 
 help: ## list the verbs
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
@@ -63,6 +63,10 @@ scale: tools ## how fast buckets are made and deleted and what many cost, on the
 replicas: tools ## one replica becomes three and one again under load, on the sandbox, brought up if it is not
 	@$(SANDBOX) up --masters $(MASTERS) --key-lifetime 30s
 	@cd tests/e2e && go test -count=1 -timeout 40m -v -tags placement -run '^TestReplicas$$' ./...
+
+migration: tools ## the store moves to another StorageClass and back under load, on the sandbox, brought up if it is not
+	@$(SANDBOX) up --masters $(MASTERS) --key-lifetime 30s
+	@cd tests/e2e && go test -count=1 -timeout 60m -v -tags placement -run '^TestMigration$$' ./...
 
 placement: tools ## the long stories on the sandbox: every tier, every kind of StorageClass, full volumes
 	@$(SANDBOX) up --masters $(MASTERS)

@@ -3,16 +3,16 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/deckhouse/system-s3/lib/api/v1alpha1"
@@ -22,7 +22,7 @@ import (
 )
 
 // returnsElsewhere enables the module after its kept objects were edited by hand and with other settings than those
-// that the store was made with: it comes back as it was.
+// that the store was made with: it comes back as it was. The class is one that a store does not move to.
 func (s *leaving) returnsElsewhere(t *testing.T) {
 	ctx := t.Context()
 	before := planeOf(t)
@@ -41,7 +41,7 @@ func (s *leaving) returnsElsewhere(t *testing.T) {
 	merge(&appsv1.StatefulSet{}, names.Namespace, names.GarageObject(plane), `{"spec":{"replicas":0}}`)
 
 	require.NoError(t, site.Configure(ctx, true, map[string]any{
-		"storageClass": otherClass(t, before.StorageClass), "highAvailability": before.Replicas == 1,
+		"storageClass": "immediate", "highAvailability": before.Replicas == 1,
 	}))
 	s.hasReturned(t)
 	after := planeOf(t)
@@ -54,29 +54,26 @@ func (s *leaving) returnsElsewhere(t *testing.T) {
 	require.NoError(t, site.AwaitCondition(ctx, moduleLimit, storageReady, plan.ReasonReady))
 }
 
+// planeOf is the plane that is the store.
 func planeOf(t *testing.T) plan.Plane {
 	t.Helper()
-	marker := &corev1.ConfigMap{}
-	require.NoError(t, site.Admin.Get(t.Context(), client.ObjectKey{Namespace: names.Namespace, Name: names.PlanConfigMap}, marker))
-	var decided plan.Plan
-	require.NoError(t, json.Unmarshal([]byte(marker.Data[names.PlanKey]), &decided))
-	require.NotEmpty(t, decided.Planes)
-	return decided.Planes[0]
+	decided, err := readPlan(t.Context())
+	require.NoError(t, err)
+	i := slices.IndexFunc(decided.Planes, func(p plan.Plane) bool { return p.Role == plan.RoleActive })
+	require.GreaterOrEqual(t, i, 0)
+	return decided.Planes[i]
 }
 
-// otherClass is a StorageClass that is not the one.
-func otherClass(t *testing.T, one string) string {
-	t.Helper()
-	all := &storagev1.StorageClassList{}
-	require.NoError(t, site.Admin.List(t.Context(), all))
-	for _, class := range all.Items {
-		binds := ptr.Deref(class.VolumeBindingMode, storagev1.VolumeBindingImmediate)
-		if class.Name != one && binds == storagev1.VolumeBindingWaitForFirstConsumer {
-			return class.Name
-		}
+func readPlan(ctx context.Context) (plan.Plan, error) {
+	marker := &corev1.ConfigMap{}
+	var decided plan.Plan
+	if err := site.Admin.Get(ctx, client.ObjectKey{Namespace: names.Namespace, Name: names.PlanConfigMap}, marker); err != nil {
+		return decided, fmt.Errorf("read the plan: %w", err)
 	}
-	require.Fail(t, "there is one StorageClass only")
-	return ""
+	if err := json.Unmarshal([]byte(marker.Data[names.PlanKey]), &decided); err != nil {
+		return decided, fmt.Errorf("decode the plan: %w", err)
+	}
+	return decided, nil
 }
 
 // losesLabel takes the platform's label off a namespace with a bucket: what is there goes on, new ones are refused.

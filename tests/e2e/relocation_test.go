@@ -101,14 +101,9 @@ func awaitPlaces(t *testing.T, wanted ...string) {
 
 // wholeReplicas is how many replicas are proven to hold everything, and what PlacementReady says.
 func wholeReplicas(ctx context.Context) (int, string, error) {
-	object := &corev1.ConfigMap{}
-	key := client.ObjectKey{Namespace: names.Namespace, Name: names.StateConfigMap}
-	if err := site.Admin.Get(ctx, key, object); err != nil {
-		return 0, "", client.IgnoreNotFound(err)
-	}
-	var state plan.State
-	if err := json.Unmarshal([]byte(object.Data[names.StateKey]), &state); err != nil {
-		return 0, "", fmt.Errorf("decode the state: %w", err)
+	state, err := readState(ctx)
+	if err != nil {
+		return 0, "", err
 	}
 	whole := 0
 	for _, p := range state.Planes {
@@ -120,6 +115,22 @@ func wholeReplicas(ctx context.Context) (int, string, error) {
 	}
 	placed, err := site.Condition(ctx, placementReady)
 	return whole, placed.String(), err
+}
+
+// readState is what the controller tells; empty while it tells nothing.
+func readState(ctx context.Context) (plan.State, error) {
+	object, state := &corev1.ConfigMap{}, plan.State{}
+	err := site.Admin.Get(ctx, client.ObjectKey{Namespace: names.Namespace, Name: names.StateConfigMap}, object)
+	if apierrors.IsNotFound(err) {
+		return state, nil
+	}
+	if err != nil {
+		return state, fmt.Errorf("read the state: %w", err)
+	}
+	if err := json.Unmarshal([]byte(object.Data[names.StateKey]), &state); err != nil {
+		return state, fmt.Errorf("decode the state: %w", err)
+	}
+	return state, nil
 }
 
 // followsTheTier: node-3 gets the role as well, so that its replica stays.

@@ -58,7 +58,7 @@ func awaitCopies(t *testing.T, copies int) {
 		if err != nil {
 			return false, "", err
 		}
-		migration, err := site.Condition(ctx, "MigrationReady")
+		migration, err := site.Condition(ctx, migrationReady)
 		if err != nil {
 			return false, "", err
 		}
