@@ -78,6 +78,7 @@ func TestMigration(t *testing.T) {
 func (s *migrating) settles(t *testing.T) {
 	cast(t, master, master, master)
 	s.begins(t, map[string]any{"storageClass": homeClass})
+	require.NoError(t, site.Bucket(t.Context(), mainKey(), "2Gi"))
 	require.NoError(t, site.AwaitBucket(t.Context(), mainKey(), storeLimit))
 	awaitStoreOn(t, homeClass)
 	allow(t, "migrating", names.ReadSubresource, names.WriteSubresource)
