@@ -183,7 +183,7 @@ func observeMigration(snapshots pkg.Snapshots) (*plan.MigrationState, error) {
 			return s.Migration, nil
 		}
 	}
-	return nil, nil //nolint:nilnil // no migration is the usual case
+	return nil, nil
 }
 
 // observeProgress is what the controller tells of each plane.

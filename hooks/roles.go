@@ -32,24 +32,24 @@ func retirePlanes(_ context.Context, input *pkg.HookInput) error {
 		return err
 	}
 	for _, plane := range p.Planes {
-		r := found[plane.ID]
-		if plane.Role != plan.RoleRetiring || plane.Frozen != "" || r == nil {
-			continue
-		}
-		if r.statefulSet != nil && r.statefulSet.Facts[roleFact] != string(plan.RoleRetiring) {
-			retire(input, "apps/v1", "StatefulSet", plane.ID)
-		}
-		if r.secret != nil && r.secret.Facts[roleFact] != string(plan.RoleRetiring) {
-			retire(input, "v1", "Secret", plane.ID)
+		if r := found[plane.ID]; r != nil && plane.Role == plan.RoleRetiring && plane.Frozen == "" {
+			r.retire(input, names.GarageObject(plane.ID))
 		}
 	}
 	return nil
 }
 
-// retire marks one object. The controller may be deleting it at this very moment.
-func retire(input *pkg.HookInput, version, kind, id string) {
-	name := names.GarageObject(id)
-	input.Logger.Info("its plane retires", "kind", kind, "name", name)
-	mark := map[string]any{"metadata": map[string]any{"annotations": map[string]any{roleFact: string(plan.RoleRetiring)}}}
-	input.PatchCollector.PatchWithMerge(mark, version, kind, names.Namespace, name, objectpatch.WithIgnoreMissingObject(true))
+// retire marks what is not marked yet. The controller may be deleting it at this very moment.
+func (r *remains) retire(input *pkg.HookInput, name string) {
+	mark := func(version, kind string) {
+		input.Logger.Info("its plane retires", "kind", kind, "name", name)
+		patch := map[string]any{"metadata": map[string]any{"annotations": map[string]any{roleFact: string(plan.RoleRetiring)}}}
+		input.PatchCollector.PatchWithMerge(patch, version, kind, names.Namespace, name, objectpatch.WithIgnoreMissingObject(true))
+	}
+	if r.statefulSet != nil && r.statefulSet.Facts[roleFact] != string(plan.RoleRetiring) {
+		mark("apps/v1", "StatefulSet")
+	}
+	if r.secret != nil && r.secret.Facts[roleFact] != string(plan.RoleRetiring) {
+		mark("v1", "Secret")
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -58,8 +59,9 @@ type migrating struct {
 // kept is what was acknowledged of an object that nobody changes.
 type kept struct{ etag, digest string }
 
-// TestMigration moves a store to another StorageClass and back, and calls a move back in the middle. No request fails,
-// and whatever was acknowledged is there, byte by byte and by the same ETag.
+// TestMigration moves a store to another StorageClass and back, calls a move back, and disables the module in the middle
+// of one. No request fails while the module is enabled, and whatever was acknowledged is there, byte by byte and by the
+// same ETag.
 func TestMigration(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -71,7 +73,9 @@ func TestMigration(t *testing.T) {
 		chapter{name: "a store with objects of every kind", play: s.settles, rest: true},
 		chapter{name: "to another class", play: func(t *testing.T) { s.moves(t, otherHome, seed) }, rest: true},
 		chapter{name: "and back", play: func(t *testing.T) { s.moves(t, homeClass, seed+1) }, rest: true},
-		chapter{name: "called back in the middle", play: func(t *testing.T) { s.isCalledBack(t, seed+2) }},
+		chapter{name: "called back in the middle", play: func(t *testing.T) { s.isCalledBack(t, seed+2) }, rest: true},
+		chapter{name: "disabled in the middle", play: s.outlivesTheModule},
+		chapter{name: "the store is taken away: other stories know its first plane only", play: s.reset},
 	)
 }
 
@@ -104,9 +108,7 @@ func (s *migrating) settles(t *testing.T) {
 func (s *migrating) bytes(n int) []byte {
 	content := make([]byte, 0, n+8)
 	for len(content) < n {
-		for word, i := s.ground.Dice.Uint64(), 0; i < 8; i++ {
-			content = append(content, byte(word>>(8*i)))
-		}
+		content = binary.LittleEndian.AppendUint64(content, s.ground.Dice.Uint64())
 	}
 	return content[:n]
 }
@@ -211,14 +213,7 @@ func (s *migrating) isCalledBack(t *testing.T, seed uint64) {
 	clients := work(t, s.ground, "migration/", seed)
 	clients.Begin("a move that is called back")
 	asks(t, otherHome)
-	// The condition follows the phase by seconds, in which the way back may end.
-	require.NoError(t, site.Await(t.Context(), stage.Wish{What: "objects to be copied", Limit: migrationLimit, Look: func(ctx context.Context) (bool, string, error) {
-		state, err := readState(ctx)
-		if err != nil || state.Migration == nil {
-			return false, "no migration", err
-		}
-		return state.Migration.Phase == plan.PhaseCopying, string(state.Migration.Phase), nil
-	}}))
+	awaitCopying(t)
 	asks(t, before.StorageClass)
 	require.NoError(t, site.AwaitCondition(t.Context(), migrationLimit, migrationReady, plan.ReasonAborting))
 	awaitStoreOn(t, before.StorageClass)
@@ -226,6 +221,43 @@ func (s *migrating) isCalledBack(t *testing.T, seed uint64) {
 	end(t, clients)
 	s.isKept(t)
 	require.Equal(t, before.ID, planeOf(t).ID, "the store has stayed where it was")
+}
+
+// awaitCopying waits for the phase itself: the condition follows it by seconds, in which the way back may end.
+func awaitCopying(t *testing.T) {
+	t.Helper()
+	require.NoError(t, site.Await(t.Context(), stage.Wish{What: "objects to be copied", Limit: migrationLimit, Look: func(ctx context.Context) (bool, string, error) {
+		state, err := readState(ctx)
+		if err != nil || state.Migration == nil {
+			return false, "no migration", err
+		}
+		return state.Migration.Phase == plan.PhaseCopying, string(state.Migration.Phase), nil
+	}}))
+}
+
+// outlivesTheModule disables the module while objects are copied. Both planes stay, and enabled again the move goes on.
+func (s *migrating) outlivesTheModule(t *testing.T) {
+	asks(t, otherHome)
+	awaitCopying(t)
+	require.NoError(t, site.Disable(t.Context()))
+	require.NoError(t, site.Await(t.Context(), stage.Wish{What: "leaving to end", Limit: moduleLimit, Look: leavingEnded}))
+	sets, err := garageSets(t.Context())
+	require.NoError(t, err)
+	require.Len(t, sets, 2)
+	for _, set := range sets {
+		require.NoError(t, site.Admin.Get(t.Context(), client.ObjectKeyFromObject(&set), &corev1.Secret{}))
+	}
+	volumes, err := claims(t.Context())
+	require.NoError(t, err)
+	require.Len(t, volumes, 6)
+
+	asks(t, otherHome)
+	awaitStoreOn(t, otherHome)
+	require.NoError(t, site.AwaitBucket(t.Context(), mainKey(), moduleLimit))
+	d := s.door(t) // the Services were made anew
+	s.client = d.s3(aws.NewCredentialsCache(patient(d.of("migrating", mainBucket, ""))))
+	awaitPut(t, s.client, s.bucket, "after the return")
+	s.isKept(t)
 }
 
 // notFailed: clients notice nothing but a pause.
