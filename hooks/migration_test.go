@@ -305,12 +305,13 @@ func TestWhatIsLeftOfARetiringPlaneHoldsNothingUp(t *testing.T) {
 		r.run()
 		require.True(t, r.plan().Storage.OK, r.plan().Storage.Message)
 	}
-	claims := state(threeMasters(), defaultClass(), claim(0, "10Gi", "Bound"))
-	kept := withPlan(t, onHarness(t, secretsConfig(), keepSecrets), plan.Plan{Planes: []plan.Plane{retiringPlane(t, w)}, Active: "a"})
-	kept.KubeStateSet(claims)
-	kept.RunHook()
-	require.NoError(t, kept.HookError())
-	require.Equal(t, "{}", kept.ValuesGet(planesPath).Raw, "no secrets are made for it")
+	for _, left := range []string{claim(0, "10Gi", "Bound"), ""} {
+		kept := withPlan(t, onHarness(t, secretsConfig(), keepSecrets), plan.Plan{Planes: []plan.Plane{retiringPlane(t, w)}, Active: "a"})
+		kept.KubeStateSet(left)
+		kept.RunHook()
+		require.NoError(t, kept.HookError())
+		require.Equal(t, "{}", kept.ValuesGet(planesPath).Raw, "no secrets are made for it")
+	}
 }
 
 func retiringPlane(t *testing.T, w *town) plan.Plane {
