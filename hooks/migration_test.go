@@ -296,7 +296,7 @@ func TestWhatIsLeftOfARetiringPlaneHoldsNothingUp(t *testing.T) {
 	w.moves()
 	w.phase(plan.PhaseRetiring)
 	w.expect(switched, "a")
-	w.values = nil
+	w.values, w.told = nil, false // what it is stands on its objects only
 	objects := strings.Replace(w.objects(), "seed:", "nothing:", 1)
 	for _, broken := range []string{strings.Replace(w.objects(), classFact+": local, ", "", 2), objects} {
 		r := onHarness(t, planConfig(), decide)
