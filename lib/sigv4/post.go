@@ -25,9 +25,10 @@ const (
 	maxFieldsCount = 256
 )
 
-func isForm(r *http.Request) bool {
+// IsForm tells a POST form, whose signature is in its body.
+func IsForm(r *http.Request) bool {
 	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	return err == nil && mediaType == formType
+	return r.Method == http.MethodPost && err == nil && mediaType == formType
 }
 
 // form is a POST form up to its file.

@@ -132,7 +132,7 @@ func formOf(r *http.Request, query pairs) (Form, error) {
 		return FormHeader, nil
 	case query.hasAny("AWSAccessKeyId", "Signature"):
 		return 0, errMechanism
-	case r.Method == http.MethodPost && isForm(r):
+	case IsForm(r):
 		return FormPost, nil
 	}
 	return 0, nil

@@ -25,16 +25,11 @@ func (h *handler) fence(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	if asked.To != "" {
-		// To acknowledge it would make the controller delete a store whose clients still come here.
-		answer(w, http.StatusNotImplemented, "this gateway cannot forward requests")
-		return
-	}
 	if err := h.Fence.Set(asked.To); err != nil {
 		h.Log.Error("the fence stays as it is", zap.Error(err))
 		answer(w, http.StatusConflict, err.Error())
 		return
 	}
-	h.Log.Info("writes are fenced")
+	h.Log.Info("writes are fenced", zap.String("to", asked.To))
 	h.fenceState(w, r)
 }

@@ -5,6 +5,7 @@ package gate
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -16,6 +17,9 @@ import (
 type Space interface {
 	Admit(length int64) (*volume.Share, error)
 }
+
+// ErrElsewhere means that the store has moved, and the request is for where it is now.
+var ErrElsewhere = errors.New("the store has moved")
 
 // fencePatience is how long a write waits at a fence before its client is told to come again.
 const fencePatience = time.Minute
@@ -32,7 +36,9 @@ type Gate struct {
 	until   time.Time     // when it ends by itself
 	timer   *time.Timer
 	fenced  bool          // no write gets through any more
+	moved   bool          // nothing gets through any more
 	end     chan struct{} // closed when the gateway stops
+	leave   chan struct{} // closed when the store has moved
 }
 
 // Pass is a request on its way. It is for one goroutine.
@@ -44,7 +50,7 @@ type Pass struct {
 }
 
 // Enter admits a request whose body has so many bytes, -1 when nobody knows. It waits while writes are held. Leave must
-// be called when the request is over. The error is an access.Error or the context's.
+// be called when the request is over. The error is an access.Error, ErrElsewhere or the context's.
 func (g *Gate) Enter(ctx context.Context, op access.Operation, length int64) (*Pass, error) {
 	pass := &Pass{gate: g, writes: op.Writes()}
 	if err := g.count(ctx, pass.writes); err != nil {
@@ -62,25 +68,39 @@ func (g *Gate) Enter(ctx context.Context, op access.Operation, length int64) (*P
 	return pass, nil
 }
 
+// Wait waits while writes are held, as Enter does, and counts nothing.
+func (g *Gate) Wait(ctx context.Context) error {
+	return g.wait(ctx, true, func() {})
+}
+
 // count counts the request in as soon as it is not held.
 func (g *Gate) count(ctx context.Context, writes bool) error {
+	return g.wait(ctx, writes, func() {
+		g.running++
+		if writes {
+			g.writing++
+		}
+	})
+}
+
+// wait calls enter, with the lock, as soon as nothing holds the request.
+func (g *Gate) wait(ctx context.Context, writes bool, enter func()) error {
 	var patience <-chan time.Time // with a fence
 	for {
 		g.mu.Lock()
-		held, ended := g.held, g.ending()
-		if !writes || held == nil && !g.fenced {
-			g.running++
-			if writes {
-				g.writing++
-			}
+		held, ended, leave := g.held, channel(&g.end), channel(&g.leave)
+		if !g.moved && (!writes || held == nil && !g.fenced) {
+			enter()
 			g.mu.Unlock()
 			return nil
 		}
-		if held == nil && patience == nil {
+		if g.fenced && patience == nil {
 			patience = time.After(fencePatience)
 		}
 		g.mu.Unlock()
 		select {
+		case <-leave:
+			return ErrElsewhere
 		case <-held:
 		case <-patience:
 			return access.ErrSlowDown
@@ -138,18 +158,32 @@ func (g *Gate) Stop() {
 	if g.held != nil {
 		g.timer.Stop()
 	}
+	shut(channel(&g.end))
+}
+
+// channel makes the channel when it is needed first.
+func channel(c *chan struct{}) chan struct{} {
+	if *c == nil {
+		*c = make(chan struct{})
+	}
+	return *c
+}
+
+// shut closes a channel that may be closed already.
+func shut(c chan struct{}) {
 	select {
-	case <-g.ending():
+	case <-c:
 	default:
-		close(g.ending())
+		close(c)
 	}
 }
 
-func (g *Gate) ending() chan struct{} {
-	if g.end == nil {
-		g.end = make(chan struct{})
-	}
-	return g.end
+// Move lets nothing through any more and sends elsewhere what is held. There is no way back.
+func (g *Gate) Move() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.fenced, g.moved = true, true
+	shut(channel(&g.leave))
 }
 
 // Fence lets no new write through any more, whatever becomes of a hold. There is no way back.

@@ -37,6 +37,12 @@ type Door interface {
 	Expected() bool
 }
 
+// Elsewhere is where the store has moved to.
+type Elsewhere interface {
+	To() string // empty while the store is here
+	Reach(ctx context.Context) error
+}
+
 var errShut = errors.New("the replica serves no clients: it has no role, or the controller has not opened its epoch yet")
 
 // Probe asks. Safe for concurrent use.
@@ -47,6 +53,8 @@ type Probe struct {
 	HasLayout func(context.Context) (bool, error) // asks Garage's admin API
 	Now       func() time.Time
 	Door      Door // nil is an open one
+	// Elsewhere is where the store has moved to: that it can be reached is all that counts then.
+	Elsewhere Elsewhere
 
 	mu       sync.Mutex
 	asked    time.Time
@@ -75,7 +83,7 @@ func (p *Probe) Check(ctx context.Context) error {
 	if p.draining {
 		return ErrDraining
 	}
-	if p.Door != nil && !p.Door.IsOpen() {
+	if to := p.Elsewhere.To(); to == "" && p.Door != nil && !p.Door.IsOpen() {
 		if p.Door.Expected() {
 			return nil // clients wait at the door
 		}
@@ -93,6 +101,9 @@ func (p *Probe) Check(ctx context.Context) error {
 }
 
 func (p *Probe) ask(ctx context.Context) error {
+	if p.Elsewhere.To() != "" {
+		return p.Elsewhere.Reach(ctx) //nolint:wrapcheck // it says what it is
+	}
 	refusal := p.askS3(ctx)
 	if refusal == nil {
 		return nil

@@ -23,11 +23,20 @@ var errClientGone = errors.New("the client has left")
 // for: buckets keep none.
 func staysHere(name string) bool {
 	switch name {
-	case "Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer",
-		"Transfer-Encoding", "Upgrade", "Server", "X-Amz-Version-Id", requestIDHeader:
+	case "Server", "X-Amz-Version-Id", requestIDHeader:
 		return true
 	}
-	return strings.HasPrefix(name, "Access-Control-")
+	return isOfConnection(name) || strings.HasPrefix(name, "Access-Control-")
+}
+
+// isOfConnection tells the headers that are not the request's or the answer's but the connection's.
+func isOfConnection(name string) bool {
+	switch name {
+	case "Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer",
+		"Transfer-Encoding", "Upgrade":
+		return true
+	}
+	return false
 }
 
 // forward passes the operation on to Garage and its answer back.
@@ -61,12 +70,12 @@ func (x *exchange) send(ctx context.Context, op access.Operation) (*http.Respons
 	}
 	response, err := x.handler.Transport.RoundTrip(request)
 	if err != nil {
-		return nil, x.broken(ctx, err)
+		return nil, x.broken(ctx, fmt.Errorf("ask Garage: %w", err))
 	}
 	return response, nil
 }
 
-// broken tells why there is no answer from Garage: the client's fault, its absence, or Garage's.
+// broken tells why there is no answer: the client's fault, its absence, or that of the one who was asked.
 func (x *exchange) broken(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), errStalled) {
 		return errTimeout
@@ -74,15 +83,15 @@ func (x *exchange) broken(ctx context.Context, err error) error {
 	if refused := (access.Error{}); errors.As(err, &refused) {
 		return refused
 	}
-	if body := x.verified.Body; body != nil {
-		if bodyErr := body.Err(); bodyErr != nil {
+	if x.verified != nil && x.verified.Body != nil {
+		if bodyErr := x.verified.Body.Err(); bodyErr != nil {
 			return fmt.Errorf("read the request body: %w", bodyErr)
 		}
 	}
 	if x.request.Context().Err() != nil {
 		return errClientGone
 	}
-	return errors.Join(access.ErrServiceUnavailable, fmt.Errorf("ask Garage: %w", err))
+	return errors.Join(access.ErrServiceUnavailable, err)
 }
 
 // passHeader copies the header of a good answer.
@@ -100,6 +109,11 @@ func (x *exchange) passHeader(from http.Header) {
 func (x *exchange) pass(ctx context.Context, response *http.Response) error {
 	x.passHeader(response.Header)
 	x.out.WriteHeader(response.StatusCode)
+	return x.passBody(ctx, response)
+}
+
+// passBody copies the body of an answer whose head is out.
+func (x *exchange) passBody(ctx context.Context, response *http.Response) error {
 	if x.request.Method == http.MethodHead {
 		return nil
 	}

@@ -30,7 +30,8 @@ type Config struct {
 	Transport   http.RoundTripper // to Garage
 	Gate        *gate.Gate
 	Journal     *journal.Journal // nil when nobody may ask for one
-	Meter       *metrics.Meter   // nil when nobody counts
+	Elsewhere   Elsewhere
+	Meter       *metrics.Meter // nil when nobody counts
 	Revoked     *revocation.List
 	Door        func(context.Context) error // nil when the replica serves clients; no function is an open door
 	// HasBucket tells whether the store, not only this node, has a bucket.
@@ -121,8 +122,26 @@ func (c caller) decide(r access.Request) (access.Operation, error) {
 	return access.Decide(c.claims, r)
 }
 
-// serve answers the request or returns the error to answer with.
+// serve answers the request, or has it answered where the store has moved to, or returns the error to answer with.
 func (x *exchange) serve() error {
+	if to := x.handler.Elsewhere.To; to != nil && to() != "" {
+		return x.elsewhere()
+	}
+	err := x.serveHere()
+	if errors.Is(err, gate.ErrElsewhere) {
+		return x.elsewhere()
+	}
+	return err
+}
+
+// serveHere answers the request from this store or returns the error to answer with.
+func (x *exchange) serveHere() error {
+	// The signature of a form is in its body, which can be passed on only as long as nobody has read it.
+	if sigv4.IsForm(x.request) {
+		if err := x.handler.Gate.Wait(x.request.Context()); err != nil {
+			return x.waited(err)
+		}
+	}
 	verified, err := x.handler.verifier.Verify(x.request, x.handler.Now())
 	if err != nil {
 		return err

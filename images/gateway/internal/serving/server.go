@@ -17,7 +17,6 @@ import (
 
 	"github.com/deckhouse/system-s3/images/gateway/internal/admin"
 	"github.com/deckhouse/system-s3/images/gateway/internal/door"
-	"github.com/deckhouse/system-s3/images/gateway/internal/fence"
 	"github.com/deckhouse/system-s3/images/gateway/internal/gate"
 	"github.com/deckhouse/system-s3/images/gateway/internal/journal"
 	"github.com/deckhouse/system-s3/images/gateway/internal/metrics"
@@ -107,23 +106,22 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	}
 	s.gate = &gate.Gate{Space: s.guard}
 	writes := &journal.Journal{}
-	barrier, err := fence.Open(c.VolumeDir)
+	moved, err := openElsewhere(c.VolumeDir, s.gate, toSTS.TLSClientConfig.RootCAs)
 	if err != nil {
 		return nil, err
 	}
-	if barrier.State().Fenced {
-		s.gate.Fence()
-	}
+	s.readiness.Elsewhere = moved
 	s3Handler := s3.New(s3.Config{
 		Region: names.Region, Domains: c.domains(), Ring: s.ring.Current, InternalID: id, InternalKey: key, Signer: signer,
 		Transport: s.garage, Gate: s.gate, Door: entrance.Pass, Revoked: s.revoked, HasBucket: hasBucket(client), Meter: s.meter, Journal: writes,
+		Elsewhere:    s3.Elsewhere{To: moved.To, Transport: moved.transport()},
 		STS:          s3.NewSTS(urls.sts, toSTS, c.Log),
 		StallTimeout: c.StallTimeout, Now: c.Now, Log: c.Log.Named("s3"),
 	})
 	adminHandler := admin.New(admin.Config{
 		Token: plane.AdminToken, Garage: urls.admin, Transport: s.transport, Readiness: s.readiness,
 		Idle: s.gate, Hold: s.gate, Space: s.guard, Content: func() string { return volume.Content(c.VolumeDir) },
-		Revoked: s.revoked, Door: entrance, Journal: writes, Fence: &fencedGate{fence: barrier, gate: s.gate}, Log: c.Log.Named("admin"),
+		Revoked: s.revoked, Door: entrance, Journal: writes, Fence: moved, Log: c.Log.Named("admin"),
 	})
 	return s, s.listen(ctx, handlers{s3: s3Handler, admin: adminHandler, metrics: s.metricsHandler(plane.MetricsToken)})
 }
