@@ -204,6 +204,9 @@ func (f Facts) hold() Step {
 		return Step{Kind: HoldOn, Why: "the rest is copied while nothing is written"}
 	case !f.Hold.Drained:
 		return Step{Kind: Settle, Why: "nothing is written"}
+	case f.Uploads.Count > 0 && f.Uploads.Waited < UploadsMost:
+		letGo.Why = "a multipart upload was begun meanwhile"
+		return letGo
 	}
 	return Step{Kind: Record, Phase: plan.PhaseFencing, Why: "the target has everything"}
 }

@@ -139,6 +139,8 @@ func TestNext(t *testing.T) {
 		"holding, a gateway is restarted":         {at(holding).but(restarted), Step{Kind: LetGo, Phase: copying}},
 		"holding, a new leader":                   {at(holding).but(noJournal).but(nothingDone), Step{Kind: LetGo, Phase: copying}},
 		"holding, the target lost a replica":      {at(holding).but(unready), Step{Kind: LetGo, Phase: verifying}},
+		"holding, an upload was begun meanwhile":  {at(holding).but(uploads), Step{Kind: LetGo, Phase: verifying}},
+		"holding, uploads were awaited":           {at(holding).but(oldUploads), Step{Kind: Record, Phase: fencing}},
 		"holding, everything is there":            {at(holding), Step{Kind: Record, Phase: fencing}},
 		"fencing, a gateway is not fenced":        {at(fencing).but(oneUnfenced), Step{Kind: Fence}},
 		"fencing, a gateway is silent":            {at(fencing).but(silent), Step{Kind: Fence}},

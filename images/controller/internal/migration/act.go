@@ -130,6 +130,7 @@ func (c *Conductor) settle(ctx context.Context, s seen) error {
 	if err := c.run.buckets.equal(ctx); err != nil {
 		return err
 	}
+	c.countUploads(ctx)
 	c.hold.drained = true
 	return nil
 }

@@ -107,25 +107,31 @@ func (c *Conductor) tell(ctx context.Context, s seen, step migration.Step) error
 }
 
 // uploadsInterval is how old the count of unfinished uploads may get.
-const uploadsInterval = 10 * time.Second
+const uploadsInterval = 2 * time.Second
 
-// unfinished counts the source's unfinished multipart uploads, once everything else is ready.
+// unfinished counts the source's unfinished multipart uploads, once everything else is ready. While writes are held they
+// are counted when the rest is copied.
 func (c *Conductor) unfinished(ctx context.Context, s seen) migration.Uploads {
-	if s.State == nil || s.State.Phase != plan.PhaseVerifying || !s.Work.Verified || c.run == nil {
+	verifying := s.State != nil && s.State.Phase == plan.PhaseVerifying && s.Work.Verified
+	if c.run == nil || !verifying && (s.State == nil || s.State.Phase != plan.PhaseHolding) {
 		c.uploads = waiting{}
 		return migration.Uploads{}
 	}
 	if c.uploads.since.IsZero() {
 		c.uploads.since = time.Now()
 	}
-	if time.Since(c.uploads.looked) > uploadsInterval {
-		count, err := c.run.buckets.uploads(ctx)
-		if err != nil {
-			count = max(1, c.uploads.count) // not known to be none
-		} else {
-			c.uploads.looked = time.Now()
-		}
-		c.uploads.count = count
+	if verifying && time.Since(c.uploads.looked) > uploadsInterval {
+		c.countUploads(ctx)
 	}
 	return migration.Uploads{Count: c.uploads.count, Waited: time.Since(c.uploads.since)}
+}
+
+func (c *Conductor) countUploads(ctx context.Context) {
+	count, err := c.run.buckets.uploads(ctx)
+	if err != nil {
+		count = max(1, c.uploads.count) // not known to be none
+	} else {
+		c.uploads.looked = time.Now()
+	}
+	c.uploads.count = count
 }
