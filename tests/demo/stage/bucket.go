@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -39,9 +40,12 @@ func (s *Stage) Bucket(ctx context.Context, key client.ObjectKey, size string) e
 		return fmt.Errorf("parse size %q: %w", size, err)
 	}
 	bucket := &v1alpha1.SystemBucket{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
-	_, err = controllerutil.CreateOrUpdate(ctx, s.Admin, bucket, func() error {
-		bucket.Spec.Size = quantity
-		return nil
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error { // the controller writes to it, too
+		_, err := controllerutil.CreateOrUpdate(ctx, s.Admin, bucket, func() error {
+			bucket.Spec.Size = quantity
+			return nil
+		})
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("make SystemBucket %s: %w", key, err)
