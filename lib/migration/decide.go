@@ -52,30 +52,24 @@ func (f Facts) urgent() bool {
 }
 
 func (f Facts) phase() Step {
-	if f.State.Phase != plan.PhaseSwitched && f.State.Phase != plan.PhaseRetiring {
-		for _, id := range []string{f.State.Source, f.State.Target} {
-			if _, there := f.plane(id); !there {
-				return await("plane " + id + " to be planned")
-			}
-		}
-	}
 	switch f.State.Phase {
-	case plan.PhasePreparing:
-		return f.prepare()
-	case plan.PhaseCopying:
-		return f.copy()
-	case plan.PhaseVerifying:
-		return f.verify()
-	case plan.PhaseHolding:
-		return f.hold()
-	case plan.PhaseFencing:
-		return f.fence()
 	case plan.PhaseSwitched:
 		return f.switched()
 	case plan.PhaseRetiring:
 		return f.retire()
 	}
-	return await(fmt.Sprintf("a controller that knows the phase %q", f.State.Phase))
+	for _, id := range []string{f.State.Source, f.State.Target} {
+		if _, there := f.plane(id); !there {
+			return await("plane " + id + " to be planned")
+		}
+	}
+	step, known := map[plan.Phase]func() Step{
+		plan.PhasePreparing: f.prepare, plan.PhaseCopying: f.copy, plan.PhaseVerifying: f.verify, plan.PhaseHolding: f.hold, plan.PhaseFencing: f.fence,
+	}[f.State.Phase]
+	if !known {
+		return await(fmt.Sprintf("a controller that knows the phase %q", f.State.Phase))
+	}
+	return step()
 }
 
 // begin: a state that is lost must not begin anew what was fenced already, so the doors are asked first.
@@ -180,35 +174,38 @@ func (f Facts) unreadyToHold() string {
 }
 
 func (f Facts) hold() Step {
-	letGo := Step{Kind: LetGo, Phase: plan.PhaseVerifying}
-	switch gap := f.Gap(); {
-	case gap != "":
-		letGo.Phase, letGo.Why = plan.PhaseCopying, gap
-		return letGo
-	case f.away() != "":
-		letGo.Why = f.away() + " is away"
-		return letGo
-	case !f.Target.Whole:
-		letGo.Why = f.Target.Awaited
-		return letGo
-	case f.frozen() != "":
-		letGo.Why = f.frozen()
-		return letGo
-	case !f.Work.Verified:
-		letGo.Why = "the verification is not known to have ended"
-		return letGo
-	case f.Hold.For > HoldMost:
-		letGo.Why = "the rest took too long"
-		return letGo
+	if gap := f.Gap(); gap != "" {
+		return Step{Kind: LetGo, Phase: plan.PhaseCopying, Why: gap}
+	}
+	if why := f.unfitToHold(); why != "" {
+		return Step{Kind: LetGo, Phase: plan.PhaseVerifying, Why: why}
+	}
+	switch {
 	case !f.Hold.Held:
 		return Step{Kind: HoldOn, Why: "the rest is copied while nothing is written"}
 	case !f.Hold.Drained:
 		return Step{Kind: Settle, Why: "nothing is written"}
 	case f.Uploads.Count > 0 && f.Uploads.Waited < UploadsMost:
-		letGo.Why = "a multipart upload was begun meanwhile"
-		return letGo
+		return Step{Kind: LetGo, Phase: plan.PhaseVerifying, Why: "a multipart upload was begun meanwhile"}
 	}
 	return Step{Kind: Record, Phase: plan.PhaseFencing, Why: "the target has everything"}
+}
+
+// unfitToHold is why writes may not be held any longer, empty when they may.
+func (f Facts) unfitToHold() string {
+	switch {
+	case f.away() != "":
+		return f.away() + " is away"
+	case !f.Target.Whole:
+		return f.Target.Awaited
+	case f.frozen() != "":
+		return f.frozen()
+	case !f.Work.Verified:
+		return "the verification is not known to have ended"
+	case f.Hold.For > HoldMost:
+		return "the rest took too long"
+	}
+	return ""
 }
 
 // fence: there is no way back. Without a journal, because the controller was restarted, everything is compared again.

@@ -52,20 +52,21 @@ func (f Facts) Guard() string {
 	case f.SelectedFor < LeaveLeast:
 		return "clients to leave the source"
 	}
-	for _, d := range f.Doors {
-		if !d.Gone && (!d.Answers || d.To == "") {
-			return fmt.Sprintf("the gateway of %s to forward", d.Name)
-		}
+	if i := slices.IndexFunc(f.Doors, Door.stays); i >= 0 {
+		return fmt.Sprintf("the gateway of %s to forward", f.Doors[i].Name)
 	}
 	return ""
 }
+
+// stays tells whether the door may still be a way to the source.
+func (d Door) stays() bool { return !d.Gone && (!d.Answers || d.To == "") }
 
 func (f Facts) allFenced() bool {
 	return len(f.Doors) > 0 && !slices.ContainsFunc(f.Doors, func(d Door) bool { return !d.Answers || !d.Fenced })
 }
 
 func (f Facts) allForward() bool {
-	return !slices.ContainsFunc(f.Doors, func(d Door) bool { return !d.Gone && (!d.Answers || d.To == "") })
+	return !slices.ContainsFunc(f.Doors, Door.stays)
 }
 
 func (f Facts) anyFenced() bool {

@@ -146,12 +146,11 @@ func abandoned(c Cluster, target ObservedPlane, s Settings) bool {
 func halfway(c Cluster, active, other ObservedPlane) Verdict {
 	m := c.Migration
 	known := m != nil && other.ID == m.Target && active.ID == m.Source
+	if other.Role == RoleRetiring {
+		return ending(active, other, known)
+	}
 	moves := fmt.Sprintf("The store moves from StorageClass %s to %s, from plane %s to plane %s", active.StorageClass, other.StorageClass, active.ID, other.ID)
 	switch {
-	case other.Role == RoleRetiring && known:
-		return accept(ReasonAborting, fmt.Sprintf("The move to StorageClass %s was called back: plane %s and its volumes are deleted. The store stays as it is.", other.StorageClass, other.ID))
-	case other.Role == RoleRetiring:
-		return accept(ReasonFinished, fmt.Sprintf("The store is on StorageClass %s; plane %s on %s and its volumes are deleted.", active.StorageClass, other.ID, other.StorageClass))
 	case !known || m.Phase == PhasePreparing:
 		return accept(ReasonPreparing, fmt.Sprintf("%s: the new plane is made ready beside the store, which serves. %s", moves, callBack(active)))
 	case m.Phase == PhaseCopying:
@@ -161,6 +160,14 @@ func halfway(c Cluster, active, other ObservedPlane) Verdict {
 	default:
 		return accept(ReasonSwitching, moves+": writes wait for some seconds, then the new plane is the store. From the fence on it is finished before it can be changed again.")
 	}
+}
+
+// ending says which of the two planes goes, and why.
+func ending(active, retiring ObservedPlane, calledBack bool) Verdict {
+	if calledBack {
+		return accept(ReasonAborting, fmt.Sprintf("The move to StorageClass %s was called back: plane %s and its volumes are deleted. The store stays as it is.", retiring.StorageClass, retiring.ID))
+	}
+	return accept(ReasonFinished, fmt.Sprintf("The store is on StorageClass %s; plane %s on %s and its volumes are deleted.", active.StorageClass, retiring.ID, retiring.StorageClass))
 }
 
 // callBack is the way back before the fence.
@@ -175,8 +182,9 @@ func wishes(c Cluster, s Settings, p Plan) Verdict {
 		future = p.Planes[i]
 	}
 	class, mode := wantedClass(c, s), wantedMode(s)
+	another := class.name != "" && class.name != future.StorageClass
 	var later []string
-	if class.problem == "" && class.name != "" && class.name != future.StorageClass {
+	if another && class.problem == "" {
 		later = append(later, class.asks+" asks for StorageClass "+class.name)
 	}
 	if mode.replicas != future.Replicas && (mode.replicas != single || mode.setting != "") {
@@ -186,7 +194,7 @@ func wishes(c Cluster, s Settings, p Plan) Verdict {
 	if len(later) > 0 {
 		v.Message += " " + capital(strings.Join(later, ", and ")) + ": that begins when this is finished."
 	}
-	if class.name != "" && class.name != future.StorageClass {
+	if another {
 		v = withProblem(v, class.problem)
 	}
 	return v

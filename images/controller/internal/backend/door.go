@@ -89,23 +89,31 @@ func all(doors []Door, do func(int, Door) error) error {
 }
 
 func (d Door) ask(ctx context.Context, method, what string, body, answer any) error {
-	return d.askFor(ctx, method, what, body, answer, maxDoorAnswer)
+	return d.pose(ctx, question{method, what, body, maxDoorAnswer}, answer)
 }
 
 // errUnknown is a gateway that does not know what it is asked about.
 var errUnknown = errors.New("HTTP 404")
 
-// askFor is ask for an answer of at most so many bytes.
-func (d Door) askFor(ctx context.Context, method, what string, body, answer any, most int64) error {
+// question for a gateway.
+type question struct {
+	method, what string
+	body         any   // nil when there is none
+	most         int64 // bytes of the answer
+}
+
+// pose asks the question; a nil answer is not read.
+func (d Door) pose(ctx context.Context, q question, answer any) error {
+	what := q.what
 	var encoded io.Reader = http.NoBody
-	if body != nil {
-		data, err := json.Marshal(body)
+	if q.body != nil {
+		data, err := json.Marshal(q.body)
 		if err != nil {
 			return fmt.Errorf("encode the question for the %s: %w", what, err)
 		}
 		encoded = bytes.NewReader(data)
 	}
-	request, err := http.NewRequestWithContext(ctx, method, d.URL+"/gateway/v1/"+what, encoded)
+	request, err := http.NewRequestWithContext(ctx, q.method, d.URL+"/gateway/v1/"+what, encoded)
 	if err != nil {
 		return fmt.Errorf("ask for the %s: %w", what, err)
 	}
@@ -124,7 +132,7 @@ func (d Door) askFor(ctx context.Context, method, what string, body, answer any,
 	if answer == nil {
 		return nil
 	}
-	if err := json.NewDecoder(io.LimitReader(response.Body, most)).Decode(answer); err != nil {
+	if err := json.NewDecoder(io.LimitReader(response.Body, q.most)).Decode(answer); err != nil {
 		return fmt.Errorf("decode the answer about the %s: %w", what, err)
 	}
 	return nil

@@ -40,7 +40,7 @@ func BeginJournal(ctx context.Context, door Door, id string) error {
 func ReadJournal(ctx context.Context, door Door, id string, after int64) (JournalPage, error) {
 	query := url.Values{"id": {id}, "after": {strconv.FormatInt(after, 10)}}
 	var page JournalPage
-	err := door.askFor(ctx, http.MethodGet, "journal?"+query.Encode(), nil, &page, maxJournalAnswer)
+	err := door.pose(ctx, question{http.MethodGet, "journal?" + query.Encode(), nil, maxJournalAnswer}, &page)
 	if errors.Is(err, errUnknown) {
 		return JournalPage{}, fmt.Errorf("%s: %w", door.Name, ErrNoJournal)
 	}

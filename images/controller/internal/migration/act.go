@@ -232,7 +232,7 @@ func (c *Conductor) Stop() {
 
 // service is the URL of the gateways of one plane.
 func (c *Conductor) service(ctx context.Context, plane string) (string, error) {
-	name := names.GatewayService + "-" + plane
+	name := names.PlaneGatewayService(plane)
 	var service corev1.Service
 	if err := c.Client.Get(ctx, key(name), &service); err != nil {
 		return "", fmt.Errorf("read Service %s: %w", name, err)

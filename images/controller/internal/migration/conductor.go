@@ -67,10 +67,9 @@ type holding struct {
 
 // waiting is since when something was waited for.
 type waiting struct {
-	since   time.Time
-	looked  time.Time
-	count   int
-	buckets int
+	since  time.Time
+	looked time.Time
+	count  int
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.

@@ -85,7 +85,8 @@ func (c *Conductor) recordOnce(ctx context.Context, change func(*plan.MigrationS
 
 // tell persists what is waited for and how far the work is. Not while clients wait.
 func (c *Conductor) tell(ctx context.Context, s seen, step migration.Step) error {
-	if s.State == nil || step.Kind != migration.Await && step.Kind != migration.Delete || s.State.Phase == plan.PhaseHolding {
+	waits := step.Kind == migration.Await || step.Kind == migration.Delete
+	if s.State == nil || !waits || s.State.Phase == plan.PhaseHolding {
 		return nil
 	}
 	told := *s.State

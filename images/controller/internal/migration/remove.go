@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -115,7 +114,7 @@ func (c *Conductor) deleteThis(ctx context.Context, object client.Object) error 
 		return nil
 	}
 	log.FromContext(ctx).Info("deleted with its plane", "kind", fmt.Sprintf("%T", object), "name", object.GetName())
-	uid := types.UID(object.GetUID())
+	uid := object.GetUID()
 	err := c.Client.Delete(ctx, object, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete %T %s: %w", object, object.GetName(), err)

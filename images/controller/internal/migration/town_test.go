@@ -148,7 +148,7 @@ func service(name, plane, address string) *corev1.Service {
 	number, _ := strconv.Atoi(port)
 	s := &corev1.Service{ObjectMeta: meta(name)}
 	s.Spec.ClusterIP, s.Spec.Selector = host, map[string]string{names.PlaneLabel: plane}
-	s.Spec.Ports = []corev1.ServicePort{{Name: names.ServingS3PortName, Port: int32(number)}} //nolint:gosec // a port
+	s.Spec.Ports = []corev1.ServicePort{{Name: names.ServingS3PortName, Port: int32(number)}}
 	return s
 }
 

@@ -14,6 +14,8 @@ import (
 
 const file = "fence"
 
+var errAddress = errors.New("what requests are to be forwarded to is no https URL")
+
 // ErrBack means that somebody wants to take a fence back.
 var ErrBack = errors.New("where requests are forwarded to may change, but not be taken back")
 
@@ -63,7 +65,7 @@ func (f *Fence) Set(to string) error {
 		return ErrBack
 	}
 	if target, err := url.Parse(to); err != nil || to != "" && (target.Scheme != "https" || target.Host == "") {
-		return fmt.Errorf("%q is no https URL", to)
+		return errAddress
 	}
 	wanted := State{Fenced: true, To: to}
 	if f.state == wanted {

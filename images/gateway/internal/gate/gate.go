@@ -87,29 +87,42 @@ func (g *Gate) count(ctx context.Context, writes bool) error {
 func (g *Gate) wait(ctx context.Context, writes bool, enter func()) error {
 	var patience <-chan time.Time // with a fence
 	for {
-		g.mu.Lock()
-		held, ended, leave := g.held, channel(&g.end), channel(&g.leave)
-		if !g.moved && (!writes || held == nil && !g.fenced) {
-			enter()
-			g.mu.Unlock()
+		entered, obstacle := g.try(writes, enter)
+		if entered {
 			return nil
 		}
-		if g.fenced && patience == nil {
+		if obstacle.fenced && patience == nil {
 			patience = time.After(fencePatience)
 		}
-		g.mu.Unlock()
 		select {
-		case <-leave:
+		case <-obstacle.leave:
 			return ErrElsewhere
-		case <-held:
+		case <-obstacle.held:
 		case <-patience:
 			return access.ErrSlowDown
-		case <-ended:
+		case <-obstacle.end:
 			return access.ErrSlowDown
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// obstacle is what a request waits for: that one of the channels closes.
+type obstacle struct {
+	held, leave, end <-chan struct{}
+	fenced           bool
+}
+
+// try calls enter, with the lock, if nothing holds the request; else it tells what does.
+func (g *Gate) try(writes bool, enter func()) (entered bool, _ obstacle) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.moved && (!writes || g.held == nil && !g.fenced) {
+		enter()
+		return true, obstacle{}
+	}
+	return false, obstacle{held: g.held, leave: channel(&g.leave), end: channel(&g.end), fenced: g.fenced}
 }
 
 // Moved tells that the client has sent so many bytes more. The error, an access.Error, means that the write must end.

@@ -27,7 +27,9 @@ func (x *exchange) checkDelete(data []byte) error {
 		return err //nolint:wrapcheck // it is the answer
 	}
 	var document struct {
-		Objects []struct{ Key string } `xml:"Object"`
+		Objects []struct {
+			Key string `xml:"Key"`
+		} `xml:"Object"`
 	}
 	if err := xml.Unmarshal(data, &document); err != nil {
 		return access.ErrMalformedXML

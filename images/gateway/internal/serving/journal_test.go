@@ -39,8 +39,11 @@ func TestTheJournalTellsWhatWasWritten(t *testing.T) {
 	status, answer = r.push(http.MethodGet, "/gateway/v1/journal?id=one&after=0", cluster.AdminToken, "")
 	require.Equal(t, http.StatusOK, status, answer)
 	var page struct {
-		Last    int64
-		Entries []struct{ Bucket, Key string }
+		Last    int64 `json:"last"`
+		Entries []struct {
+			Bucket string `json:"bucket"`
+			Key    string `json:"key"`
+		} `json:"entries"`
 	}
 	require.NoError(t, json.Unmarshal([]byte(answer), &page))
 	var keys []string
