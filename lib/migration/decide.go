@@ -164,7 +164,7 @@ func (f Facts) unreadyToHold() string {
 	case f.away() != "":
 		return f.away()
 	case f.Uploads.Count > 0 && f.Uploads.Waited < UploadsMost:
-		return fmt.Sprintf("%d unfinished multipart uploads, which end for good when %d minutes have passed", f.Uploads.Count, int(UploadsMost.Minutes()))
+		return fmt.Sprintf("unfinished multipart uploads (%d) to end; those that have not after %d minutes are left behind", f.Uploads.Count, int(UploadsMost.Minutes()))
 	case f.Journal.Behind:
 		return "what was written meanwhile to be copied"
 	case f.Hold.Resting > 0:

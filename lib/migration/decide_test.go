@@ -218,7 +218,7 @@ func TestTold(t *testing.T) {
 	assert.Equal(t, int64(450), s.Copied, "coarse")
 	assert.Equal(t, int64(120), s.SecondsLeft)
 	s.Awaited = "a"
-	assert.Equal(t, "45 % of 1000 objects, 5.0 GiB of 10 GiB, 48 MiB/s, about 2m left. It waits for a. To call it back, set the StorageClass to what it was.", Told(s))
+	assert.Equal(t, "45 % of 1000 objects, 5.0 GiB of 10 GiB, 48 MiB/s, about 2m left. It waits for a.", Told(s))
 	assert.Equal(t, "It waits for a.", Told(plan.MigrationState{Phase: plan.PhaseSwitched, Awaited: "a"}))
 	assert.Empty(t, Told(plan.MigrationState{Phase: plan.PhaseRetiring}))
 	young := plan.MigrationState{}

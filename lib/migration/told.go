@@ -67,8 +67,7 @@ func halves(n int64) int64 {
 	return n / step * step
 }
 
-// Told is how far a migration is, what it waits for and how to call it back, in sentences; empty when there is nothing
-// to tell.
+// Told is how far a migration is and what it waits for, in sentences; empty when there is nothing to tell.
 func Told(s plan.MigrationState) string {
 	var told []string
 	if s.Objects > 0 && !s.Phase.Fenced() {
@@ -76,9 +75,6 @@ func Told(s plan.MigrationState) string {
 	}
 	if s.Awaited != "" {
 		told = append(told, "It waits for "+s.Awaited+".")
-	}
-	if !s.Phase.Fenced() {
-		told = append(told, "To call it back, set the StorageClass to what it was.")
 	}
 	return strings.Join(told, " ")
 }

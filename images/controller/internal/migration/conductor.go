@@ -5,6 +5,7 @@ package migration
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -107,7 +108,8 @@ func (c *Conductor) Pass(ctx context.Context) (time.Duration, error) {
 		if !c.hold.since.IsZero() {
 			return soon, err
 		}
-		return interval, err
+		failed := migration.Step{Kind: migration.Await, Awaited: "another try after an error: " + err.Error()}
+		return interval, errors.Join(err, c.tell(ctx, seen, failed))
 	}
 	if err := c.tell(ctx, seen, step); err != nil {
 		return interval, err
