@@ -112,6 +112,34 @@ var (
 	})
 )
 
+// The store's move to another StorageClass; absent while there is none.
+var (
+	MigrationInfo = declare(Metric{
+		Name: "system_s3_migration_info", Kind: Gauge, Labels: []string{"source", "target", "phase"},
+		Help: "Always 1 while the store moves from one plane to another: how far it is.", Sources: []Source{Leader},
+	})
+	MigrationObjects = declare(Metric{
+		Name: "system_s3_migration_objects", Kind: Gauge,
+		Help: "Objects of the source as counted last.", Sources: []Source{Leader},
+	})
+	MigrationCopiedObjects = declare(Metric{
+		Name: "system_s3_migration_copied_objects", Kind: Gauge,
+		Help: "How many of them are copied or verified in this phase, in steps of one percent.", Sources: []Source{Leader},
+	})
+	MigrationBytes = declare(Metric{
+		Name: "system_s3_migration_bytes", Kind: Gauge,
+		Help: "Bytes of the source as counted last.", Sources: []Source{Leader},
+	})
+	MigrationCopiedBytes = declare(Metric{
+		Name: "system_s3_migration_copied_bytes", Kind: Gauge,
+		Help: "How many of them are copied or verified in this phase, in steps of one percent.", Sources: []Source{Leader},
+	})
+	MigrationWaiting = declare(Metric{
+		Name: "system_s3_migration_waiting", Kind: Gauge, Labels: []string{"source", "target"},
+		Help: "1 while the move waits for what MigrationReady names.", Sources: []Source{Leader},
+	})
+)
+
 // Buckets as the store sees them.
 var (
 	BucketInfo = declare(Metric{

@@ -101,6 +101,10 @@ func troubles() map[string]trouble {
 			labels: map[string]string{"plane": "a"}, delay: 6*60 - 1,
 			series: map[string][3]string{`system_s3_plane_outdated_replicas{plane="a",pod="controller-a"}`: {"0", "2", "1"}},
 		},
+		"D8SystemS3MigrationStuck": {
+			labels: map[string]string{"source": "a", "target": "b"},
+			series: map[string][3]string{`system_s3_migration_waiting{source="a",target="b",pod="controller-a"}`: {"0", "1", "0"}},
+		},
 		"D8SystemS3ControllerSilent": {
 			series: map[string][3]string{`system_s3_condition{type="StorageReady",status="True",reason="Ready"}`: {"1", gone, "1"}},
 		},

@@ -54,7 +54,8 @@ func world() []client.Object {
 		}},
 		&corev1.ConfigMap{ObjectMeta: meta(names.StateConfigMap, nil), Data: map[string]string{
 			names.StateKey: `{"planes":[{"id":"a","available":true,"moving":"garage-a-1","replicas":[
-				{"ordinal":0,"node":"m0","up":true,"ready":true,"volumeBytes":100,"volumeFree":40},{"ordinal":1,"fill":{"percent":25}}]}]}`,
+				{"ordinal":0,"node":"m0","up":true,"ready":true,"volumeBytes":100,"volumeFree":40},{"ordinal":1,"fill":{"percent":25}}]}],
+				"migration":{"source":"a","target":"b","phase":"Copying","objects":200,"copied":50,"bytes":4096,"copiedBytes":1024,"awaited":"a door"}}`,
 		}},
 		&appsv1.StatefulSet{ObjectMeta: meta("garage-a", garage("")), Status: appsv1.StatefulSetStatus{UpdateRevision: "new"}},
 		&corev1.Pod{ObjectMeta: meta("garage-a-0", garage("new"))},
@@ -96,6 +97,12 @@ func TestTheLeaderTellsTheStore(t *testing.T) {
 		"plane_outdated_replicas":   `{plane="a"} 2`,
 		"plane_moving":              `{plane="a"} 1`,
 		"replica_fill_ratio":        `{plane="a",replica="garage-a-1"} 0.25`,
+		"migration_info":            `{phase="Copying",source="a",target="b"} 1`,
+		"migration_waiting":         `{source="a",target="b"} 1`,
+		"migration_objects":         ` 200`,
+		"migration_copied_objects":  ` 50`,
+		"migration_bytes":           ` 4096`,
+		"migration_copied_bytes":    ` 1024`,
 		"replica_volume_free_bytes": `{plane="a",replica="garage-a-0"} 40`,
 		"bucket_info":               `{bucket="d8-app-data-abcdefghijkl",name="data",namespace="d8-app"} 1`,
 		"bucket_condition":          `{name="data",namespace="d8-app",reason="Ready",status="True",type="Ready"} 1`,

@@ -42,12 +42,20 @@ var (
 	replicaReady   = describe(metrics.ReplicaReady)
 	replicaVolume  = describe(metrics.ReplicaVolume)
 	replicaFree    = describe(metrics.ReplicaVolumeFree)
+
+	migrationInfo          = describe(metrics.MigrationInfo)
+	migrationObjects       = describe(metrics.MigrationObjects)
+	migrationCopiedObjects = describe(metrics.MigrationCopiedObjects)
+	migrationBytes         = describe(metrics.MigrationBytes)
+	migrationCopiedBytes   = describe(metrics.MigrationCopiedBytes)
+	migrationWaiting       = describe(metrics.MigrationWaiting)
 )
 
 // Describe tells the metrics.
 func (s Store) Describe(to chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{
 		planeInfo, planeReplicas, planeAvailable, planeHealthy, planeOutdated, planeMoving, replicaUp, replicaFill, replicaReady, replicaVolume, replicaFree,
+		migrationInfo, migrationObjects, migrationCopiedObjects, migrationBytes, migrationCopiedBytes, migrationWaiting,
 		bucketInfo, bucketCondition, bucketUsed, bucketQuota, bucketObjects, bucketQuotaObjects,
 	} {
 		to <- desc
@@ -103,6 +111,9 @@ func (s Store) state(ctx context.Context, to chan<- prometheus.Metric) error {
 	if err := s.document(ctx, names.StateConfigMap, names.StateKey, &seen); err != nil {
 		return err
 	}
+	if m := seen.Migration; m != nil {
+		migration(*m, to)
+	}
 	for _, p := range seen.Planes {
 		to <- gauge(planeAvailable, truth(p.Available), p.ID)
 		to <- gauge(planeHealthy, truth(p.Healthy), p.ID)
@@ -121,6 +132,15 @@ func (s Store) state(ctx context.Context, to chan<- prometheus.Metric) error {
 		}
 	}
 	return nil
+}
+
+func migration(m plan.MigrationState, to chan<- prometheus.Metric) {
+	to <- gauge(migrationInfo, 1, m.Source, m.Target, string(m.Phase))
+	to <- gauge(migrationWaiting, truth(m.Awaited != ""), m.Source, m.Target)
+	to <- gauge(migrationObjects, float64(m.Objects))
+	to <- gauge(migrationCopiedObjects, float64(m.Copied))
+	to <- gauge(migrationBytes, float64(m.Bytes))
+	to <- gauge(migrationCopiedBytes, float64(m.CopiedBytes))
 }
 
 // templates counts the replicas of each plane that run another template than the StatefulSet's newest.
