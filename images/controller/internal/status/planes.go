@@ -115,27 +115,35 @@ func works(w World) []Work {
 			found = append(found, work)
 		}
 	}
-	for _, name := range []string{placementReady, migrationReady} {
-		if c := w.condition(name); underWay(c.Reason) {
-			found = append(found, Work{Title: title(c.Reason), Message: c.Message})
-		}
+	if c := w.condition(placementReady); underWay(c.Reason) {
+		found = append(found, Work{Title: "A replica is moving", Message: c.Message})
+	}
+	c := w.condition(migrationReady)
+	switch {
+	case w.State.Migration != nil:
+		found = append(found, migration(*w.State.Migration, c.Message))
+	case underWay(c.Reason):
+		found = append(found, Work{Title: "The number of replicas changes", Message: c.Message})
 	}
 	return found
 }
 
-func title(reason string) string {
-	switch reason {
-	case plan.ReasonRelocating:
-		return "A replica is moving"
-	case plan.ReasonCopying:
-		return "Copying to the other StorageClass"
-	case plan.ReasonVerifying:
-		return "Verifying the copy"
-	case plan.ReasonSwitching:
-		return "Switching to the copy"
-	default:
-		return reason
+// migration is the move to another StorageClass. How far it is, is told by what takes longer, objects or bytes; the
+// message has both.
+func migration(m plan.MigrationState, message string) Work {
+	work := Work{Title: "The store moves to another StorageClass: " + string(m.Phase), Message: message}
+	if m.Objects == 0 || m.Phase != plan.PhaseCopying && m.Phase != plan.PhaseVerifying {
+		return work
 	}
+	work.Done, work.Total = m.Copied, m.Objects
+	if m.Bytes > 0 && percent(m.CopiedBytes, m.Bytes) < percent(m.Copied, m.Objects) {
+		work.Done, work.Total = m.CopiedBytes, m.Bytes
+	}
+	work.Progress = fmt.Sprintf("%d of %s, %s of %s", m.Copied, plural(int(m.Objects), "object"), Bytes(m.CopiedBytes), Bytes(m.Bytes))
+	if m.SecondsLeft > 0 {
+		work.Left = left(time.Duration(m.SecondsLeft) * time.Second)
+	}
+	return work
 }
 
 // roll is the restart of one replica after the other with a changed template.

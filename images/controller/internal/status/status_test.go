@@ -189,6 +189,12 @@ func TestWorks(t *testing.T) {
 		"almost":       {"seconds are not counted", world(pods(19*time.Minute+50*time.Second, 9*time.Minute+55*time.Second)), []string{"2 of 3 replicas restarted, less than a minute left"}},
 		"growth":       {"claims tell", world(says("CapacityReady", "True", plan.ReasonGrowing), func(w *status.World) { w.State.Planes[0].Replicas[2].ClaimBytes = 15 << 30 }), []string{"2 of 3 volumes grown, "}},
 		"copying":      {"how far it is nobody tells", world(says("MigrationReady", "False", plan.ReasonCopying)), []string{", "}},
+		"migration": {"bytes are behind, and tell", world(says("MigrationReady", "True", plan.ReasonCopying), func(w *status.World) {
+			w.State.Migration = &plan.MigrationState{Phase: plan.PhaseCopying, Objects: 200, Copied: 150, Bytes: 4 << 20, CopiedBytes: 1 << 20, SecondsLeft: 120}
+		}), []string{"150 of 200 objects, 1 MiB of 4 MiB, about 2 min left"}},
+		"migration switches": {"nothing to count", world(says("MigrationReady", "True", plan.ReasonSwitching), func(w *status.World) {
+			w.State.Migration = &plan.MigrationState{Phase: plan.PhaseFencing, Objects: 200, Copied: 150}
+		}), []string{", "}},
 		"missing Pods": {"a Pod that is not there is not an old one", world(func(w *status.World) { w.Pods = nil }), nil},
 	}
 	for name, c := range cases {
