@@ -55,21 +55,3 @@ func (c *Client) scrub(ctx context.Context, command string) error {
 	body := map[string]any{"repairType": map[string]string{"scrub": command}}
 	return c.askSelf(ctx, request{call: "LaunchRepairOperation", body: body}, nil)
 }
-
-// CountLackedBlocks counts those of the failed blocks that the node that is asked needs and does not have. The others
-// are ones that it could not delete.
-func (c *Client) CountLackedBlocks(ctx context.Context) (int, error) {
-	var answer []struct {
-		References int `json:"refcount"`
-	}
-	if err := c.askOwn(ctx, "ListBlockErrors", &answer); err != nil {
-		return 0, err
-	}
-	lacked := 0
-	for _, block := range answer {
-		if block.References > 0 {
-			lacked++
-		}
-	}
-	return lacked, nil
-}

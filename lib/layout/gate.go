@@ -54,6 +54,8 @@ type Account struct {
 	FailedBlocks int
 	// LackedBlocks are those of them that the node needs and does not have.
 	LackedBlocks int
+	// Examined tells that of both numbers those blocks are taken off that nothing acknowledged needs, see Unneeded.
+	Examined bool
 }
 
 // Evidence is what the gate decides from.
@@ -97,6 +99,8 @@ const (
 type Gate struct {
 	Open    bool
 	Request Request
+	// Examine asks for a look at the failed blocks, and for the same question with accounts that are Examined.
+	Examine bool
 	// Proof to come with at the next look. When the request fails it is void and the zero Proof takes its place.
 	Proof   Proof
 	Message string // why the gate is closed, one clause
@@ -252,7 +256,11 @@ func without(p Proof, e Evidence) Gate {
 			continue
 		}
 		gate := Gate{Proof: p, Message: a.Name + " has blocks that could not be copied"}
-		if e.Now.Sub(p.Retry) > again {
+		switch {
+		case e.Now.Sub(p.Retry) <= again:
+		case !a.Examined:
+			gate.Examine = true
+		default:
 			gate.Request, gate.Proof.Retry, gate.Proof.Seen = RetryFailed, e.Now, map[string]bool{}
 		}
 		return gate

@@ -20,6 +20,7 @@ type proving struct {
 	now      time.Time
 	accounts []layout.Account
 	absent   string
+	unneeded int // of each node's failed blocks, once somebody looks at them
 	proof    layout.Proof
 	gate     layout.Gate
 }
@@ -49,9 +50,24 @@ func prove(t *testing.T) *proving {
 
 func (p *proving) look() *proving {
 	p.t.Helper()
-	p.gate = layout.Prove(p.proof, layout.Evidence{Now: p.now, Delay: delay, Accounts: p.accounts, Absent: p.absent})
+	evidence := layout.Evidence{Now: p.now, Delay: delay, Accounts: p.accounts, Absent: p.absent}
+	p.gate = layout.Prove(p.proof, evidence)
+	if p.gate.Examine {
+		evidence.Accounts = p.examined()
+		p.gate = layout.Prove(p.gate.Proof, evidence)
+	}
 	p.proof = p.gate.Proof
 	return p
+}
+
+// examined is what the nodes tell without the failed blocks that nobody needs.
+func (p *proving) examined() []layout.Account {
+	examined := slices.Clone(p.accounts)
+	for i := range examined {
+		a := &examined[i]
+		a.Examined, a.FailedBlocks, a.LackedBlocks = true, max(0, a.FailedBlocks-p.unneeded), max(0, a.LackedBlocks-p.unneeded)
+	}
+	return examined
 }
 
 func (p *proving) after(d time.Duration) *proving { p.now = p.now.Add(d); return p.look() }
@@ -303,6 +319,23 @@ func TestFailedBlocksAreTriedAgainAndLookedFor(t *testing.T) {
 	p.found().wants(layout.RetryFailed, "b has blocks")
 	p.after(time.Second).wants(layout.FindBlocks, "begin to look")
 	p.on("b", func(a *layout.Account) { a.FailedBlocks = 0 }).repairsEnd().found().opens()
+}
+
+// What an upload that was killed has left behind is nowhere, and nobody was promised it.
+func TestBlocksThatNobodyNeedsDoNotCount(t *testing.T) {
+	p := prove(t).on("b", func(a *layout.Account) { a.FailedBlocks = 2 }).on("c", func(a *layout.Account) { a.FailedBlocks = 2 })
+	p.unneeded = 2
+	p.compared().repairsEnd().found().opens()
+
+	p = prove(t).on("b", func(a *layout.Account) { a.FailedBlocks = 2 }).on("c", func(a *layout.Account) { a.FailedBlocks = 3 })
+	p.unneeded = 2
+	p.compared().repairsEnd().found().wants(layout.RetryFailed, "c has blocks")
+
+	p = prove(t).on("b", func(a *layout.Account) { a.FailedBlocks = 2 })
+	p.unneeded = 2
+	p.compared().repairsEnd().look().after(delay + 10*time.Second)
+	p.on("b", func(a *layout.Account) { a.Silence = "its failed blocks cannot be looked at" }).after(time.Second)
+	p.wants(layout.NoRequest, "b does not tell")
 }
 
 func TestWhoCopiesCountsOnlyOnceAllIsQueued(t *testing.T) {

@@ -16,7 +16,10 @@ import (
 // only after the proof that the others hold everything. Of three it waits for two, which is the first proof and the
 // second; the last one is restarted while the story goes on.
 func (*story) rolls(t *testing.T) {
-	ctx, seed := t.Context(), uint64(time.Now().UnixNano())
+	// Less than what is left of the suite's time: a failure is to be explained.
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
+	defer cancel()
+	seed := uint64(time.Now().UnixNano())
 	g := &ground.Ground{Stage: site, Bucket: mainKey(), Dice: rand.New(rand.NewPCG(seed, 0))}
 	clients := work(t, g, "roll/", seed)
 	clients.Begin("roll")

@@ -45,6 +45,18 @@ func (n *Node) Log(t testing.TB) string {
 	return string(text)
 }
 
+// DropBlocks deletes the blocks of the names from the node's disk, behind its back.
+func (n *Node) DropBlocks(t testing.TB, names map[string]bool) {
+	t.Helper()
+	err := filepath.WalkDir(filepath.Join(n.Dir, "data"), func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && len(entry.Name()) >= blockName && names[entry.Name()[:blockName]] {
+			return os.Remove(path) //nolint:gosec // a folder of the test
+		}
+		return err
+	})
+	require.NoError(t, err)
+}
+
 const blockName = 64 // hexadecimal digits
 
 // Blocks is the names of the blocks on the node's disk.

@@ -43,7 +43,8 @@ func Rolled(ctx context.Context, g *ground.Ground, enough, all int, look func(ct
 		if err := look(ctx, newest, ready); err != nil {
 			return false, "", err
 		}
-		return newest >= enough, fmt.Sprintf("%d of %d replicas run it, %d are ready", newest, all, ready), nil
+		storage, err := g.Condition(ctx, "StorageReady") // it tells what the next one waits for
+		return err == nil && newest >= enough, fmt.Sprintf("%d of %d replicas run it, %d are ready; %s", newest, all, ready, storage), err
 	}})
 	if err != nil {
 		return err

@@ -64,9 +64,14 @@ func open(t *testing.T, cluster *garagetest.Cluster, whole func() bool) (time.Du
 	}
 	for time.Since(begin) < 4*time.Minute {
 		note()
-		gate := layout.Prove(proof, layout.Evidence{
+		evidence := layout.Evidence{
 			Now: time.Now(), Delay: 2 * garagetest.RPCTimeout * time.Millisecond, Accounts: backend.Accounts(t.Context(), nodes),
-		})
+		}
+		gate := layout.Prove(proof, evidence)
+		if gate.Examine {
+			evidence.Accounts = backend.Examined(t.Context(), nodes, evidence.Accounts)
+			gate = layout.Prove(gate.Proof, evidence)
+		}
 		if gate.Message != message {
 			message = gate.Message
 			t.Logf("%5.1f s: %s", time.Since(begin).Seconds(), message)

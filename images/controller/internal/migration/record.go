@@ -89,14 +89,8 @@ func (c *Conductor) tell(ctx context.Context, s seen, step migration.Step) error
 	if s.State == nil || !waits || s.State.Phase == plan.PhaseHolding {
 		return nil
 	}
-	told := *s.State
-	told.Awaited = step.Awaited
-	if c.run != nil {
-		if figures, working := c.run.figures(); working {
-			figures.Put(&told)
-		}
-	}
-	if told == *s.State {
+	told := c.figured(*s.State)
+	if told.Awaited = step.Awaited; told == *s.State {
 		return nil
 	}
 	return c.record(ctx, func(state *plan.MigrationState) *plan.MigrationState {
@@ -105,6 +99,16 @@ func (c *Conductor) tell(ctx context.Context, s seen, step migration.Step) error
 		}
 		return &told
 	})
+}
+
+// figured is the state with how far the work is.
+func (c *Conductor) figured(state plan.MigrationState) plan.MigrationState {
+	if c.run != nil {
+		if figures, working := c.run.figures(); working {
+			figures.Put(&state)
+		}
+	}
+	return state
 }
 
 // uploadsInterval is how old the count of unfinished uploads may get.

@@ -140,6 +140,10 @@ func (r *Reconciler) prove(ctx context.Context, o *outcome, a access, absent str
 		evidence.Accounts = backend.LivingAccounts(ctx, nodes, ids)
 	}
 	gate := layout.Prove(r.proofs[o.Plane.ID], evidence)
+	if gate.Examine {
+		evidence.Accounts = backend.Examined(ctx, nodes, evidence.Accounts)
+		gate = layout.Prove(gate.Proof, evidence)
+	}
 	if gate.Request != layout.NoRequest {
 		log.FromContext(ctx).Info("proof of all copies", "plane", o.Plane.ID, "absent", absent, "message", gate.Message)
 	}

@@ -181,14 +181,14 @@ func TestWorks(t *testing.T) {
 		world  status.World
 		want   []string // progress and time left
 	}{
-		"rest":         {"nothing to show", world(pods(3*time.Hour, 2*time.Hour, time.Hour)), nil},
-		"roll begins":  {"nobody knows yet how long a restart takes", world(pods()), []string{"0 of 3 replicas restarted, "}},
-		"first":        {"one restart has no pace", world(pods(time.Minute)), []string{"1 of 3 replicas restarted, "}},
-		"second":       {"ten minutes apart, four of them over", world(pods(14*time.Minute, 4*time.Minute)), []string{"2 of 3 replicas restarted, about 6 min left"}},
-		"slow":         {"longer than before: no promise", world(pods(24*time.Minute, 14*time.Minute)), []string{"2 of 3 replicas restarted, "}},
-		"almost":       {"seconds are not counted", world(pods(19*time.Minute+50*time.Second, 9*time.Minute+55*time.Second)), []string{"2 of 3 replicas restarted, less than a minute left"}},
-		"growth":       {"claims tell", world(says("CapacityReady", "True", plan.ReasonGrowing), func(w *status.World) { w.State.Planes[0].Replicas[2].ClaimBytes = 15 << 30 }), []string{"2 of 3 volumes grown, "}},
-		"copying":      {"how far it is nobody tells", world(says("MigrationReady", "False", plan.ReasonCopying)), []string{", "}},
+		"rest":        {"nothing to show", world(pods(3*time.Hour, 2*time.Hour, time.Hour)), nil},
+		"roll begins": {"nobody knows yet how long a restart takes", world(pods()), []string{"0 of 3 replicas restarted, "}},
+		"first":       {"one restart has no pace", world(pods(time.Minute)), []string{"1 of 3 replicas restarted, "}},
+		"second":      {"ten minutes apart, four of them over", world(pods(14*time.Minute, 4*time.Minute)), []string{"2 of 3 replicas restarted, about 6 min left"}},
+		"slow":        {"longer than before: no promise", world(pods(24*time.Minute, 14*time.Minute)), []string{"2 of 3 replicas restarted, "}},
+		"almost":      {"seconds are not counted", world(pods(19*time.Minute+50*time.Second, 9*time.Minute+55*time.Second)), []string{"2 of 3 replicas restarted, less than a minute left"}},
+		"growth":      {"claims tell", world(says("CapacityReady", "True", plan.ReasonGrowing), func(w *status.World) { w.State.Planes[0].Replicas[2].ClaimBytes = 15 << 30 }), []string{"2 of 3 volumes grown, "}},
+		"copying":     {"how far it is nobody tells", world(says("MigrationReady", "False", plan.ReasonCopying)), []string{", "}},
 		"migration": {"bytes are behind, and tell", world(says("MigrationReady", "True", plan.ReasonCopying), func(w *status.World) {
 			w.State.Migration = &plan.MigrationState{Phase: plan.PhaseCopying, Objects: 200, Copied: 150, Bytes: 4 << 20, CopiedBytes: 1 << 20, SecondsLeft: 120}
 		}), []string{"150 of 200 objects, 1 MiB of 4 MiB, about 2 min left"}},

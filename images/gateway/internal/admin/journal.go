@@ -43,7 +43,7 @@ func (h *handler) readJournal(w http.ResponseWriter, r *http.Request) {
 	}
 	page, err := h.Journal.Read(query.Get("id"), after)
 	if err != nil {
-		answer(w, http.StatusNotFound, err.Error())
+		answer(w, http.StatusNotFound, "there is no such journal")
 		return
 	}
 	h.tell(w, page)
