@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -26,6 +27,10 @@ func newProgram(t *testing.T, comment string) string {
 func rewrite(t *testing.T, path, comment string) {
 	t.Helper()
 
+	// A process that another test forks meanwhile would hold the file open for writing for a moment, and nobody can run
+	// a program that is.
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	fresh := path + ".new"
 	require.NoError(t, os.WriteFile(fresh, []byte("#!/bin/sh\n# "+comment+"\nexec sleep 600\n"), 0o700))
 	require.NoError(t, os.Rename(fresh, path))
